@@ -18,6 +18,7 @@
 //	func     name, count          goroutines with this function at the bottom
 //	addr     name, addr           an object's address
 //	mem      name, value          runtime.MemStats; stable=1: two readings were equal
+//	class    size, objects        allocated objects of each size class; the runtime lists those up to about 19 KiB
 //	stacks_begin ... stacks_end   runtime.Stack of all goroutines
 //	end
 package main
@@ -1000,6 +1001,14 @@ func report() {
 	putMem("NumGC", uint64(m.NumGC))
 	putMem("NumGoroutine", uint64(runtime.NumGoroutine()))
 	putMem("GOMAXPROCS", uint64(runtime.GOMAXPROCS(0)))
+	for i := range m.BySize {
+		if size := &m.BySize[i]; size.Mallocs != size.Frees {
+			put("class")
+			putKey("size", uint64(size.Size))
+			putKey("objects", size.Mallocs-size.Frees)
+			put("\n")
+		}
+	}
 	put("end\n")
 	flush()
 }

@@ -3,7 +3,7 @@
 //	bait MODE [NODES]
 //
 // MODE: print (exit 0), crash (nil dereference), panic, abort (SIGABRT to itself), wait (print READY, sleep), gcabort
-// and gcwait (the same while a garbage collection runs all the time).
+// and gcwait (the same while a garbage collection runs all the time; without PoolItem and Garbage).
 //
 // What it prints are lines of `kind key=value...`. Each figure is exact for the dump that follows: the last thing that
 // allocates comes before the figures are taken.
@@ -1043,11 +1043,11 @@ func main() {
 
 	runtime.GC()
 	runtime.GC()
-	buildLate()
-	collecting := mode == "gcabort" || mode == "gcwait"
-	if collecting {
+	if mode == "gcabort" || mode == "gcwait" {
 		go goCollect()
 		time.Sleep(10 * time.Millisecond)
+	} else {
+		buildLate() // what a collection would free
 	}
 	report()
 

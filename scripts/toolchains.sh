@@ -5,6 +5,7 @@
 #   toolchains.sh --path VERSION   print the GOROOT of a version that is already there; fails otherwise
 #   toolchains.sh --peer NAME      unpack a peer tool used in benchmarks (delve), print the folder it stands in
 #   toolchains.sh --list           known versions: version, suite, where it stands or "-"
+#   toolchains.sh --mirrors        base addresses of the Debian archives that apt is configured with
 #
 # Nothing is installed: packages are checked (the suite's signature, then SHA256 sums) and unpacked below
 # ${SONDE_TOOLCHAINS:-${XDG_CACHE_HOME:-$HOME/.cache}/sonde-toolchains}. A version that is there is kept as it is,
@@ -199,6 +200,9 @@ case ${1-} in
 		[[ -x $goroot/bin/go ]] || goroot=-
 		printf '%s\t%s\t%s\n' "${entry%%:*}" "${entry#*:}" "$goroot"
 	done
+	;;
+--mirrors)
+	mirrors
 	;;
 --peer)
 	[[ $# -eq 2 ]] || die "usage: toolchains.sh --peer NAME"

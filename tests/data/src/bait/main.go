@@ -39,7 +39,7 @@ import (
 
 // ---- small objects
 
-type Node struct { // 48 bytes
+type Node struct { // 48 bytes (sizes in this file: of 64-bit machines)
 	next, prev *Node
 	name       string
 	id         int64
@@ -952,9 +952,12 @@ func report() {
 	putSized("chan", "chanWait", "chan *main.ChanWait", 0, 0)
 	putPair("string", "names", "count", len(names), "bytes", nameBytes)
 	putPair("string", "longNames", "count", len(longNames), "bytes", longNameBytes)
-	putPair("retained", "tree", "objects", 1023, "bytes", 1023*32)
-	putPair("retained", "diamond", "objects", 6, "bytes", 16+2*16+32+2*16)
-	putPair("retained", "huge", "objects", 1+len(huge.p), "bytes", 172032+16*len(huge.p))
+	// Each of these sizes is a size class; a large object takes whole pages.
+	putPair("retained", "tree", "objects", 1023, "bytes", 1023*int(unsafe.Sizeof(*tree)))
+	putPair("retained", "diamond", "objects", 6, "bytes",
+		int(unsafe.Sizeof(*diamond)+2*unsafe.Sizeof(DiamondSide{})+unsafe.Sizeof(DiamondShared{})+2*unsafe.Sizeof(DiamondOwn{})))
+	putPair("retained", "huge", "objects", 1+len(huge.p), "bytes",
+		int(unsafe.Sizeof(*huge)+8191)&^8191+len(huge.p)*int(unsafe.Sizeof(LeafHuge{})))
 	for i := range gorows[:ngorows] {
 		put("func name=")
 		put(gorows[i].name)

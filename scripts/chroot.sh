@@ -21,7 +21,7 @@ die() {
 	exit 1
 }
 
-keep= dir= beside=()
+keep='' dir='' beside=()
 while [[ $# -gt 0 ]]; do
 	case $1 in
 	--keep) keep=1 ;;
@@ -111,5 +111,5 @@ unshare --mount --propagation private -- bash -c '
 	root=$1
 	shift 2
 	exec chroot "$root" env -i -C "$place" "$@"
-' bash "$dir" "$PLACE" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+' bash "$dir" "$PLACE" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/srv LANG=C.UTF-8 \
 	"${names[@]}" "$@"

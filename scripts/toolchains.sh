@@ -160,7 +160,7 @@ need_go() {
 	if [[ ! -x $goroot/bin/go ]]; then
 		[[ -n $WORK ]] || prepare
 		if [[ ! -x $goroot/bin/go ]]; then
-			root=$WORK/root-$version
+			root=$WORK/unpacked-$version
 			unpack_package "$suite" "golang-$version-src" "$root"
 			unpack_package "$suite" "golang-$version-go" "$root"
 			relink "$root"
@@ -179,7 +179,7 @@ need_peer() {
 	if [[ ! -d $CACHE/$1 ]]; then
 		[[ -n $WORK ]] || prepare
 		if [[ ! -d $CACHE/$1 ]]; then
-			root=$WORK/root-$1
+			root=$WORK/unpacked-$1
 			unpack_package "$suite" "$1" "$root"
 			relink "$root"
 			mv -T "$root" "$CACHE/$1"

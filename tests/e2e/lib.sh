@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # tests/e2e/lib.sh: what the run_*.sh scripts share. Each is bash, sources this first, prints TAP and ends with tap_end.
 #
 #   ok NAME COMMAND...              runs COMMAND; its output is shown when it fails

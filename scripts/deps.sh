@@ -11,7 +11,7 @@ set -euo pipefail
 BUILD="gcc libc6-dev meson ninja-build pkg-config python3 libelf-dev libdw-dev zlib1g-dev libzstd-dev liblz4-dev
 liblzma-dev zstd tar ca-certificates"
 TEST="binutils clang-14 clang-format-14 debian-archive-keyring file gdb git gpgv gzip libclang-rt-14-dev lz4 procps
-strace unzip util-linux xz-utils"
+unzip util-linux xz-utils"
 
 case ${1-} in
 '') packages="$BUILD $TEST" ;;

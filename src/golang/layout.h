@@ -35,6 +35,7 @@
 	F(g_labels, "runtime.g", "labels", OPTIONAL)                                               \
 	F(g_async_safe_point, "runtime.g", "asyncSafePoint", OPTIONAL)                             \
 	F(g_xregs_state, "runtime.g", "xRegs.state", OPTIONAL)                                     \
+	F(xreg_regs, "runtime.xRegState", "regs", OPTIONAL)                                        \
 	F(m_g0, "runtime.m", "g0", REQUIRED)                                                       \
 	F(m_gsignal, "runtime.m", "gsignal", REQUIRED)                                             \
 	F(m_curg, "runtime.m", "curg", REQUIRED)                                                   \

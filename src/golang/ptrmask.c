@@ -114,8 +114,7 @@ static bool build(const struct sonde_go *go, uint64_t addr, uint64_t *to, uint64
 	uint64_t mask = d.gcdata;
 	if (d.on_demand) {
 		/* GCData points at a slot: nil or a byte of the runtime while the mask is not there yet. */
-		if (!sonde_go_read_word(go, d.gcdata, &mask) ||
-			mask == sonde_go_global(go, "runtime.inProgress", NULL))
+		if (!sonde_go_read_word(go, d.gcdata, &mask) || mask == go->mask_in_progress)
 			mask = 0;
 	}
 	if (mask && d.gc_program) {

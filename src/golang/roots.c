@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FINALIZER_BLOCKS = 1 << 20, MAX_DEFERS = 1 << 20, MAX_STACK_OBJECTS = 1 << 16, XREGS_MAX_BYTES = 4096 };
+enum { MAX_FINALIZER_BLOCKS = 1 << 20, MAX_DEFERS = 1 << 20, MAX_STACK_OBJECTS = 1 << 16 };
 
 struct visitor {
 	struct sonde_go *go;
@@ -361,7 +361,7 @@ static void visit_registers(struct stack_visitor *s)
 	uint64_t preempted, state;
 	if (sonde_go_read(go, s->g->addr, go->layout.g_async_safe_point, &preempted) && preempted &&
 		sonde_go_read(go, s->g->addr, go->layout.g_xregs_state, &state) && state)
-		visit_words(s, state, XREGS_MAX_BYTES / go->word_bytes, NULL);
+		visit_words(s, state + go->layout.xreg_regs.offset, go->layout.xreg_regs.size / go->word_bytes, NULL);
 	s->v->root.conservative = false;
 }
 

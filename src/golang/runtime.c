@@ -185,6 +185,7 @@ static struct sonde_error *read_runtime(struct sonde_go *go, struct sonde_elf *e
 			"runtime.buildVersion is not readable: the core lacks the program's data segment");
 	SONDE_TRY(sonde_error_wrap(sonde_go_layout_resolve(go->dwarf, &go->layout), "%s", go->version));
 	SONDE_TRY(read_modules(go));
+	go->mask_in_progress = sonde_go_global(go, "runtime.inProgress", NULL);
 	return read_wait_reasons(go);
 }
 

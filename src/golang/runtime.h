@@ -39,6 +39,7 @@ struct sonde_go {
 	struct sonde_arena arena;
 	const char **wait_reasons; /* by number */
 	size_t n_wait_reasons;
+	uint64_t mask_in_progress; /* runtime.inProgress: stands for a pointer mask that is being built; 0 = none */
 };
 
 /*

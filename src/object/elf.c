@@ -232,6 +232,7 @@ static struct sonde_error *parse(struct sonde_elf *elf, const char *name)
 	sonde_cursor_u32(&c); /* e_version */
 	elf->entry = sonde_cursor_word(&c, w);
 	struct tables t = {.phoff = sonde_cursor_word(&c, w), .shoff = sonde_cursor_word(&c, w)};
+	elf->segments_offset = t.phoff;
 	elf->flags = sonde_cursor_u32(&c);
 	sonde_cursor_u16(&c); /* e_ehsize */
 	t.phentsize = sonde_cursor_u16(&c);

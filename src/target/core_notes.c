@@ -210,7 +210,14 @@ struct sonde_error *sonde_core_notes_read(struct sonde_core_file *core, struct s
 	core->target.threads = r.threads.items;
 	core->target.n_threads = r.threads.n;
 	struct sonde_process_info *info = &core->target.info;
-	if (!err && !info->has_siginfo && core->target.n_threads)
-		info->signal = core->target.threads[0].signal;
+	/* A debugger's siginfo (SIGSTOP of its own attaching) is not what ended the process. */
+	int first = core->target.n_threads ? core->target.threads[0].signal : info->signal;
+	if (first != info->signal) {
+		info->has_siginfo = false;
+		info->signal_code = 0;
+		info->fault_addr = 0;
+		info->signal_pid = 0;
+		info->signal = first;
+	}
 	return err;
 }

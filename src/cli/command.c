@@ -1,0 +1,189 @@
+#include "cli/command.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+size_t sonde_command_tables(const struct sonde_command *command,
+	struct sonde_option_table tables[SONDE_COMMAND_MAX_TABLES])
+{
+	size_t n = 0;
+	for (; command->tables && command->tables[n]; n++) {
+		assert(n + 1 < SONDE_COMMAND_MAX_TABLES);
+		tables[n] = *command->tables[n];
+	}
+	tables[n++] = sonde_common_option_table;
+	return n;
+}
+
+/* Text that no command computes: help and the version. */
+static int print(void (*write)(struct sonde_sink *, const struct sonde_command *, const char *),
+	const struct sonde_command *command, const char *path)
+{
+	static const struct sonde_common_options plain = {.no_pager = true};
+	struct sonde_ui ui;
+	sonde_ui_init(&ui, &plain);
+	struct sonde_sink *sink;
+	struct sonde_error *err = sonde_ui_open_sink(&ui, &sink);
+	if (!err)
+		write(sink, command, path);
+	return sonde_ui_end(&ui, err);
+}
+
+static void write_version(
+	struct sonde_sink *sink, const struct sonde_command *command, const char *path)
+{
+	sonde_sink_printf(sink, "%s %s\n", path, SONDE_VERSION);
+}
+
+/* Prints err (taken) and where help is to be had. */
+static int usage(struct sonde_error *err, const char *path)
+{
+	int status = sonde_error_exit_status(err->code);
+	bool hint = err->code == SONDE_USAGE;
+	sonde_ui_complain(err->message);
+	sonde_error_free(err);
+	char text[256];
+	snprintf(text, sizeof(text), "see '%s --help'", path);
+	if (hint)
+		sonde_ui_complain(text);
+	return status;
+}
+
+/* The help, where no result is expected: a script that forgot the rest must not go on with it. */
+static int incomplete(const struct sonde_command *group, const char *path)
+{
+	sonde_cleanup(sonde_buf) struct sonde_buf text = {0};
+	sonde_cleanup(sonde_sink) struct sonde_sink *sink = NULL;
+	struct sonde_error *err = sonde_sink_open_memory(&text, &sink);
+	if (!err) {
+		sonde_help_write(sink, group, path);
+		err = sonde_sink_finish(sink);
+	}
+	if (err)
+		return usage(err, path);
+	sonde_ui_tell(text.data, text.len);
+	return sonde_error_exit_status(SONDE_USAGE);
+}
+
+static struct sonde_error *unknown_child(const struct sonde_command *group, const char *typed)
+{
+	struct sonde_nearest nearest = {0};
+	for (size_t i = 0; i < group->n_children; i++)
+		if (!group->children[i]->hidden)
+			sonde_nearest_try(&nearest, typed, group->children[i]->name);
+	if (typed[0] == '-')
+		return sonde_error_new(SONDE_USAGE,
+			"unknown option '%s': options stand behind the command", typed);
+	if (nearest.name)
+		return sonde_error_new(SONDE_USAGE, "unknown command '%s'; did you mean '%s'?",
+			typed, nearest.name);
+	return sonde_error_new(SONDE_USAGE, "unknown command '%s'", typed);
+}
+
+/* Too few or too many operands for the words of command->operands. */
+static struct sonde_error *count_operands(
+	const struct sonde_command *command, const struct sonde_strings *operands)
+{
+	size_t n = 0;
+	for (const char *p = command->operands ? command->operands : ""; *p; n++) {
+		size_t len = strcspn(p, " ");
+		if (n >= operands->n && *p != '[')
+			return sonde_error_new(SONDE_USAGE, "%.*s is missing", (int)len, p);
+		p += len + strspn(p + len, " ");
+	}
+	if (operands->n > n)
+		return sonde_error_new(SONDE_USAGE, "unexpected operand '%s'", operands->items[n]);
+	return NULL;
+}
+
+/* -o FILE must not be what is read. */
+static struct sonde_error *check_output(const struct sonde_command *command,
+	const struct sonde_common_options *options, const struct sonde_strings *operands)
+{
+	struct stat in, out;
+	if (command->reads_file && operands->n && options->output &&
+		stat(operands->items[0], &in) == 0 && stat(options->output, &out) == 0 &&
+		S_ISREG(in.st_mode) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+		return sonde_error_new(
+			SONDE_USAGE, "--output: '%s' is the file to be read", options->output);
+	return NULL;
+}
+
+/* options: the command's struct, filled. */
+static int run_parsed(const struct sonde_command *command, const char *path, const void *options,
+	const struct sonde_strings *operands)
+{
+	struct sonde_error *err = count_operands(command, operands);
+	if (!err)
+		err = check_output(command, options, operands);
+	if (err)
+		return usage(err, path);
+	struct sonde_ui ui;
+	sonde_ui_init(&ui, options);
+	err = command->run(&ui, options, operands);
+	if (!err || err->code != SONDE_USAGE)
+		return sonde_ui_end(&ui, err);
+	sonde_ui_deinit(&ui);
+	return usage(err, path);
+}
+
+static int run_leaf(
+	const struct sonde_command *command, const char *path, int argc, char *const *argv)
+{
+	struct sonde_option_table tables[SONDE_COMMAND_MAX_TABLES];
+	size_t n_tables = sonde_command_tables(command, tables);
+	size_t bytes = sonde_max(command->options_bytes, sizeof(struct sonde_common_options));
+	sonde_cleanup(free) char *options = calloc(1, bytes);
+	sonde_cleanup(sonde_arguments) struct sonde_arguments arguments = {0};
+	if (!options)
+		return usage(&sonde_enomem, path);
+	if (command->defaults)
+		memcpy(options, command->defaults, bytes);
+
+	struct sonde_error *err =
+		sonde_opt_parse(tables, n_tables, argc, argv, options, &arguments);
+	int status;
+	if (err)
+		status = usage(err, path);
+	else if (arguments.help)
+		status = print(sonde_help_write, command, path);
+	else
+		status = run_parsed(command, path, options, &arguments.operands);
+	sonde_opt_deinit(tables, n_tables, options);
+	return status;
+}
+
+static const struct sonde_command *find_child(const struct sonde_command *group, const char *name)
+{
+	for (size_t i = 0; i < group->n_children; i++)
+		if (!strcmp(group->children[i]->name, name))
+			return group->children[i];
+	return NULL;
+}
+
+int sonde_command_main(const struct sonde_command *root, int argc, char *const *argv)
+{
+	sonde_ui_guard_descriptors();
+	sonde_ui_watch_signals();
+	char path[128];
+	snprintf(path, sizeof(path), "%s", root->name);
+	const struct sonde_command *command = root;
+	for (int i = 1;; i++) {
+		if (!command->children)
+			return run_leaf(command, path, argc - i, argv + i);
+		if (i >= argc)
+			return incomplete(command, path);
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return print(sonde_help_write, command, path);
+		if (command == root && !strcmp(argv[i], "--version"))
+			return print(write_version, command, path);
+		const struct sonde_command *child = find_child(command, argv[i]);
+		if (!child)
+			return usage(unknown_child(command, argv[i]), path);
+		command = child;
+		size_t len = strlen(path);
+		snprintf(path + len, sizeof(path) - len, " %s", command->name);
+	}
+}

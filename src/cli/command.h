@@ -1,0 +1,54 @@
+/* src/cli/command.h: the tree of commands as data: verbs, their subcommands, what a leaf needs to run. */
+#pragma once
+#include "base/error.h"
+#include "cli/opt.h"
+#include "cli/ui.h"
+
+struct sonde_command {
+	const char *name;
+	const char *summary; /* one line, lower case, no full stop */
+	bool hidden; /* from help and completion */
+
+	/* Of a group: NULL for a leaf. */
+	const struct sonde_command *const *children;
+	size_t n_children;
+
+	/* Of a leaf. */
+	const char *operands; /* "CORE ADDR [N]"; what stands in brackets may be left out */
+	bool reads_file; /* the first operand is a file that -o must not replace */
+	const char *details; /* a paragraph for the help; NULL = none */
+	const char *example; /* one real command line */
+	/* Its own, in the help's order; the common ones are added. Ends with NULL; NULL: none. */
+	const struct sonde_option_table *const *tables;
+	size_t options_bytes; /* of its options struct, which begins with struct sonde_common_options */
+	const void *defaults; /* such a struct; NULL = zeros */
+	/* options is the filled struct; operands were counted. Results go through sonde_ui_open_report() or _sink(). */
+	struct sonde_error *(*run)(
+		struct sonde_ui *ui, const void *options, const struct sonde_strings *operands);
+};
+
+/* The root of sonde's own tree; every verb hangs on it. */
+extern const struct sonde_command sonde_command_root;
+
+/* The verbs, and the leaf commands, one file each. */
+extern const struct sonde_command sonde_command_complete;
+extern const struct sonde_command sonde_command_core;
+extern const struct sonde_command sonde_command_core_goroutines;
+extern const struct sonde_command sonde_command_core_histogram;
+extern const struct sonde_command sonde_command_core_mappings;
+extern const struct sonde_command sonde_command_core_overview;
+extern const struct sonde_command sonde_command_core_read;
+
+/* The most option tables that a leaf may have, with the common ones. */
+enum { SONDE_COMMAND_MAX_TABLES = 6 };
+
+/* All of a leaf's tables, the common ones last. Returns how many. */
+size_t sonde_command_tables(const struct sonde_command *command,
+	struct sonde_option_table tables[SONDE_COMMAND_MAX_TABLES]);
+
+/* The help of the command called path ("sonde core histogram"). */
+void sonde_help_write(
+	struct sonde_sink *sink, const struct sonde_command *command, const char *path);
+
+/* The program over any tree: returns the exit status. */
+int sonde_command_main(const struct sonde_command *root, int argc, char *const *argv);

@@ -1,0 +1,46 @@
+#include "cli/core_command.h"
+
+static const struct sonde_option rows[] = {
+	{"exe", 0, SONDE_OPTION_INTO(STRING, struct sonde_core_command_options, core.exe), "FILE",
+		"the executable that the core is of; looked for where it is not given"},
+	{"sysroot", 0, SONDE_OPTION_INTO(STRING, struct sonde_core_command_options, core.sysroot),
+		"DIR", "look for the files of the core below DIR"},
+	{"debug-dir", 0,
+		SONDE_OPTION_INTO(STRING, struct sonde_core_command_options, core.debug_dirs),
+		"DIR[:DIR]", "where separate debug files are (/usr/lib/debug)"},
+	{"no-debuginfod", 0,
+		SONDE_OPTION_INTO(FLAG, struct sonde_core_command_options, core.no_debuginfod),
+		NULL, "never ask a server, even where DEBUGINFOD_URLS is set"},
+};
+
+const struct sonde_option_table sonde_core_option_table = {
+	"Finding files",
+	rows,
+	SONDE_ARRAY_LEN(rows),
+	0,
+};
+
+struct sonde_error *sonde_core_command_open(struct sonde_ui *ui,
+	const struct sonde_core_command_options *options, const char *path,
+	struct sonde_core_session **ret)
+{
+	struct sonde_core_session_options session = {.core = options->core};
+	session.core.log = &ui->log;
+	return sonde_core_session_open(path, &session, ret);
+}
+
+/* In the order of the help: what one asks first stands first. */
+static const struct sonde_command *const commands[] = {
+	&sonde_command_core_overview,
+	&sonde_command_core_goroutines,
+	&sonde_command_core_histogram,
+	&sonde_command_core_mappings,
+	&sonde_command_core_read,
+};
+
+const struct sonde_command sonde_command_core = {
+	.name = "core",
+	.summary = "look into the core dump of a Go program",
+	.children = commands,
+	.n_children = SONDE_ARRAY_LEN(commands),
+};

@@ -1,0 +1,19 @@
+/* src/cli/core_command.h: what the leaf commands of `sonde core` share: their options and how a core is opened. */
+#pragma once
+#include "cli/command.h"
+#include "core/session.h"
+#include "target/core_file.h"
+
+/* The options struct of a core command begins with these. */
+struct sonde_core_command_options {
+	struct sonde_common_options common;
+	struct sonde_core_options core; /* log and notes are filled in at opening */
+};
+
+/* Rows over struct sonde_core_command_options at offset 0. */
+extern const struct sonde_option_table sonde_core_option_table;
+
+/* Open path as the options say, heard by the ui. */
+struct sonde_error *sonde_core_command_open(struct sonde_ui *ui,
+	const struct sonde_core_command_options *options, const char *path,
+	struct sonde_core_session **ret) SONDE_CHECK;

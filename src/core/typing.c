@@ -483,7 +483,7 @@ static void type_variable(struct typer *t, struct frame_ctx *f, const struct son
 	if (type->size_bytes > MAX_VARIABLE_BYTES)
 		return;
 	uint64_t words[MAX_VARIABLE_BYTES / 8];
-	sonde_location_read(pieces, n, &ctx, words, type->size_bytes, NULL);
+	sonde_location_read(pieces, n, &ctx, words, type->size_bytes, &wrong);
 	walk_value(t, (const uint8_t *)words, type->size_bytes, id, 0);
 }
 

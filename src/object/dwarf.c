@@ -179,7 +179,8 @@ static int compare_ranges(const void *a, const void *b)
 	/* Of those that start together the widest first, so that the narrowest is found. */
 	if (x->high != y->high)
 		return x->high > y->high ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	/* Names of one thing (assembler aliases): the first in the file is found. */
+	return x->id > y->id ? -1 : x->id < y->id;
 }
 
 void sonde_dwarf_ranges_sort(struct sonde_dwarf_ranges *ranges)

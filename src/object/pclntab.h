@@ -5,6 +5,8 @@
  * Nothing here allocates after decode; every look-up is bounded by the bytes given. Threads may share one table.
  */
 #pragma once
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "base/error.h"
 

@@ -200,7 +200,7 @@ void sonde_report_bytes(
 		size_t n = sonde_min(len - at, (size_t)A_LINE);
 		char ascii[A_LINE + 1] = "";
 		sonde_sink_fill(r->sink, ' ', r->indent);
-		sonde_sink_printf(r->sink, "0x%012" PRIx64 " ", addr + at);
+		sonde_sink_printf(r->sink, "0x%012" PRIx64, addr + at);
 		for (size_t i = 0; i < A_LINE; i++) {
 			sonde_sink_str(r->sink, i % 8 ? " " : "  ");
 			if (i < n)

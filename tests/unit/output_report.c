@@ -190,9 +190,9 @@ static void bytes_with_their_addresses(void)
 {
 	struct sonde_buf text = made(memory_of_a_target, &(struct sonde_report_options){0}, NULL);
 	CHECK_STR(sonde_buf_text(&text),
-		"0x00c000012340   30 31 32 33 34 35 36 37  38 39 61 62 63 64 65 1b  "
+		"0x00c000012340  30 31 32 33 34 35 36 37  38 39 61 62 63 64 65 1b  "
 		"|0123456789abcde.|\n"
-		"0x00c000012350   78 79 ff                                          |xy.|\n");
+		"0x00c000012350  78 79 ff                                          |xy.|\n");
 	sonde_buf_deinit(&text);
 	text = made(memory_of_a_target, &(struct sonde_report_options){.json = true}, NULL);
 	CHECK(strstr(sonde_buf_text(&text),

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <termios.h>
 
@@ -120,6 +121,21 @@ static void progress_and_ctrl_c(void)
 	CHECK(!strstr(shown, "half of it")); /* nothing half-written */
 }
 
+static void ctrl_c_leaves_no_file(void)
+{
+	char folder[] = "/tmp/sonde-test-XXXXXX", line[128], file[64];
+	REQUIRE(mkdtemp(folder));
+	snprintf(file, sizeof(file), "%s/out", folder);
+	snprintf(line, sizeof(line), "spin -o %s", file);
+	int status = run_on_terminal(line, NULL, "spinning\\n ", "\003");
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+	CHECK(rmdir(folder) == 0); /* nothing in it */
+	REQUIRE(mkdir(folder, 0700) == 0);
+	status = run_on_terminal(line, NULL, NULL, NULL);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CHECK(unlink(file) == 0 && rmdir(folder) == 0);
+}
+
 static void quiet_is_quiet(void)
 {
 	int status = run_on_terminal("spin -q", NULL, NULL, NULL);
@@ -212,7 +228,15 @@ static void colour_follows_its_variables(void)
 
 int main(void)
 {
+	int fds[2];
+	if (openpty(&fds[0], &fds[1], NULL, NULL, NULL) != 0) {
+		printf("1..0 # SKIP no pseudo-terminals here\n");
+		return 0;
+	}
+	close(fds[0]);
+	close(fds[1]);
 	RUN(progress_and_ctrl_c);
+	RUN(ctrl_c_leaves_no_file);
 	RUN(quiet_is_quiet);
 	RUN(no_progress_on_a_dumb_terminal);
 	RUN(a_pager_where_there_is_a_terminal);

@@ -146,14 +146,12 @@ static void report_group(struct sonde_report *out, const struct sonde_core_sessi
 	sonde_report_heading(out, "%" PRIu32 " goroutine%s %s:", group->n, group->n == 1 ? "" : "s", sonde_buf_text(&b));
 	struct sonde_json *json = sonde_report_json(out);
 	sonde_cleanup(sonde_buf) struct sonde_buf ids = {0};
-	if (json) {
-		sonde_json_key(json, "ids");
-		sonde_json_array_begin(json);
-	}
+	if (json)
+		sonde_json_array_begin(json, "ids");
 	for (uint32_t i = 0; i < group->n; i++) {
 		uint64_t id = s->goroutines->all.items[members[i]].id;
 		if (json)
-			sonde_json_u64(json, id);
+			sonde_json_u64(json, NULL, id);
 		else if (i < MAX_IDS_SHOWN)
 			sonde_buf_printf(&ids, " %" PRIu64, id);
 	}

@@ -32,12 +32,12 @@ struct sonde_error *sonde_core_report_histogram(struct sonde_core_session *sessi
 		rest_count -= row->count;
 		rest_bytes -= row->bytes;
 	}
-	if (n < h.rows.n)
-		sonde_report_total(out, "rest", sonde_value_count(rest_count), sonde_value_bytes(rest_bytes),
-			sonde_value_share(rest_bytes, h.live_bytes), sonde_value_text("in smaller rows"));
 	sonde_report_total(out, "total", sonde_value_count(h.n_live), sonde_value_bytes(h.live_bytes),
 		sonde_value_share(h.live_bytes, h.live_bytes), sonde_value_text("live"));
 	sonde_report_table_end(out);
+	sonde_report_field(out, "rows_left_out", n < h.rows.n ? "rows left out" : NULL, sonde_value_count(h.rows.n - n));
+	sonde_report_field(out, "rows_left_out_count", n < h.rows.n ? "their objects" : NULL, sonde_value_count(rest_count));
+	sonde_report_field(out, "rows_left_out_bytes", n < h.rows.n ? "their bytes" : NULL, sonde_value_bytes(rest_bytes));
 
 	const struct sonde_go_heap *heap = session->heap;
 	const struct sonde_core_marks *marks = session->marks;

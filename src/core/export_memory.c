@@ -4,7 +4,7 @@
 #include "core/session.h"
 #include "output/report.h"
 
-enum { LINE_BYTES = 16, MAX_READ_BYTES = 1 << 30 };
+enum { MAX_READ_BYTES = 1 << 30 };
 
 static const char *source_text(enum sonde_source source)
 {
@@ -90,21 +90,6 @@ static void report_owner(struct sonde_core_session *s, uint64_t addr, struct son
 	sonde_error_free(err);
 }
 
-static void report_line(struct sonde_report *out, uint64_t addr, const uint8_t *bytes, size_t n)
-{
-	char hex[LINE_BYTES * 3 + 2], text[LINE_BYTES + 1];
-	size_t at = 0;
-	for (size_t i = 0; i < LINE_BYTES; i++) {
-		if (i < n)
-			at += (size_t)snprintf(hex + at, sizeof(hex) - at, "%s%02x ", i == 8 ? " " : "", bytes[i]);
-		else
-			at += (size_t)snprintf(hex + at, sizeof(hex) - at, "%s   ", i == 8 ? " " : "");
-		text[i] = i >= n ? 0 : bytes[i] >= 0x20 && bytes[i] < 0x7f ? (char)bytes[i] : '.';
-	}
-	text[LINE_BYTES] = 0;
-	sonde_report_line(out, "%016" PRIx64 "  %s |%s|", addr, hex, text);
-}
-
 struct sonde_error *sonde_core_report_read(struct sonde_core_session *session,
 	const struct sonde_core_read_options *options, struct sonde_report *out)
 {
@@ -127,18 +112,8 @@ struct sonde_error *sonde_core_report_read(struct sonde_core_session *session,
 	sonde_report_begin(out, "core.read", 1);
 	sonde_report_field(out, "addr", "address", sonde_value_addr(addr));
 	report_owner(session, addr, out);
-	struct sonde_json *json = sonde_report_json(out);
 	sonde_report_blank(out);
-	if (json) {
-		sonde_cleanup(free) char *hex = sonde_new_array(char, got * 2 + 1);
-		if (!hex)
-			return &sonde_enomem;
-		for (size_t i = 0; i < got; i++)
-			snprintf(hex + i * 2, 3, "%02x", bytes[i]);
-		sonde_report_field(out, "bytes", NULL, sonde_value_text(hex));
-	}
-	for (size_t i = 0; !json && i < got; i += LINE_BYTES)
-		report_line(out, addr + i, bytes + i, sonde_min(got - i, (size_t)LINE_BYTES));
+	sonde_report_bytes(out, "bytes", addr, bytes, got);
 	if (got < options->n_bytes)
 		sonde_notes_add(&session->notes, "bytes asked for and not readable", options->n_bytes - got,
 			"from 0x%" PRIx64, addr + got);

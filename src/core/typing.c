@@ -461,7 +461,6 @@ static void type_variable(struct typer *t, struct frame_ctx *f, const struct son
 		.ctx = f,
 		.has_cfa = true,
 		.cfa = f->frame->fp,
-		.word_bytes = t->go->word_bytes,
 		.bias = t->go->bias,
 		.unit = v->unit,
 	};

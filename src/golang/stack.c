@@ -2,6 +2,8 @@
 
 #include <elf.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_FRAMES = 1 << 20 };

@@ -12,8 +12,8 @@ static bool frame_is_signalled(const struct sonde_go_frame *f)
 	return f->flags & SONDE_GO_FRAME_SIGNALLED;
 }
 
-static void report_call(struct sonde_report *out, const struct sonde_go *go, const struct sonde_go_frame *f,
-	const struct sonde_pccall *c)
+static void report_call(struct sonde_report *out, const struct sonde_go *go,
+	const struct sonde_go_frame *f, const struct sonde_pccall *c)
 {
 	struct sonde_pcfunc function = {0};
 	sonde_go_frame_function(go, f, &function);
@@ -26,12 +26,12 @@ static void report_call(struct sonde_report *out, const struct sonde_go *go, con
 		sonde_report_field(out, "pc", NULL, sonde_value_addr(f->pc));
 		sonde_report_field(out, "offset", NULL, sonde_value_count(f->pc - function.entry));
 		sonde_report_field(out, "sp", NULL, sonde_value_addr(f->sp));
-		sonde_report_field(
-			out, "system_stack", NULL, sonde_value_bool(f->flags & SONDE_GO_FRAME_SYSTEM_STACK));
+		sonde_report_field(out, "system_stack", NULL,
+			sonde_value_bool(f->flags & SONDE_GO_FRAME_SYSTEM_STACK));
 		sonde_report_field(out, "signalled", NULL, sonde_value_bool(frame_is_signalled(f)));
 		sonde_report_line(out, "    %s", c->function);
-		sonde_report_line(out, "        %s:%" PRIu32 " +0x%" PRIx64 "%s%s", c->file, c->line,
-			f->pc - function.entry,
+		sonde_report_line(out, "        %s:%" PRIu32 " +0x%" PRIx64 "%s%s", c->file,
+			c->line, f->pc - function.entry,
 			f->flags & SONDE_GO_FRAME_SYSTEM_STACK ? "  [system stack]" : "",
 			frame_is_signalled(f) ? "  [interrupted by a signal]" : "");
 	} else {
@@ -41,7 +41,8 @@ static void report_call(struct sonde_report *out, const struct sonde_go *go, con
 	sonde_report_item_end(out);
 }
 
-static void report_frames(struct sonde_report *out, const struct sonde_core_session *s, const struct sonde_goroutine *g)
+static void report_frames(struct sonde_report *out, const struct sonde_core_session *s,
+	const struct sonde_goroutine *g)
 {
 	struct sonde_pccall calls[MAX_CALLS];
 	sonde_report_list_begin(out, "frames");
@@ -57,8 +58,8 @@ static void report_frames(struct sonde_report *out, const struct sonde_core_sess
 	sonde_report_field(out, "cut", NULL, sonde_value_text(g->cut));
 }
 
-static void report_creator(struct sonde_report *out, const struct sonde_core_session *s, const struct sonde_goroutine *g,
-	bool with_parent)
+static void report_creator(struct sonde_report *out, const struct sonde_core_session *s,
+	const struct sonde_goroutine *g, bool with_parent)
 {
 	struct sonde_pcfunc f;
 	const struct sonde_go_module *m;
@@ -73,10 +74,12 @@ static void report_creator(struct sonde_report *out, const struct sonde_core_ses
 	sonde_report_field(out, "line", NULL, sonde_value_count(call.line));
 	sonde_report_section_end(out);
 	if (with_parent && g->parent_id)
-		sonde_report_line(out, "    created by %s in goroutine %" PRIu64, f.name, g->parent_id);
+		sonde_report_line(
+			out, "    created by %s in goroutine %" PRIu64, f.name, g->parent_id);
 	else
 		sonde_report_line(out, "    created by %s", f.name);
-	sonde_report_line(out, "        %s:%" PRIu32 " +0x%" PRIx64, call.file, call.line, g->created_by_pc - f.entry);
+	sonde_report_line(out, "        %s:%" PRIu32 " +0x%" PRIx64, call.file, call.line,
+		g->created_by_pc - f.entry);
 }
 
 static void add_header(struct sonde_buf *b, const struct sonde_goroutine *g)
@@ -94,15 +97,18 @@ static void report_labels(struct sonde_report *out, const struct sonde_goroutine
 	sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
 	sonde_report_section_begin(out, "labels", NULL);
 	for (size_t i = 0; i < g->n_labels; i++) {
-		sonde_report_field(out, g->labels[i].key, NULL, sonde_value_text(g->labels[i].value));
-		sonde_buf_printf(&b, "%s%s=%s", i ? ", " : "", g->labels[i].key, g->labels[i].value);
+		sonde_report_field(
+			out, g->labels[i].key, NULL, sonde_value_text(g->labels[i].value));
+		sonde_buf_printf(
+			&b, "%s%s=%s", i ? ", " : "", g->labels[i].key, g->labels[i].value);
 	}
 	sonde_report_section_end(out);
 	if (g->n_labels)
 		sonde_report_line(out, "    labels: %s", sonde_buf_text(&b));
 }
 
-static void report_one(struct sonde_report *out, const struct sonde_core_session *s, const struct sonde_goroutine *g)
+static void report_one(struct sonde_report *out, const struct sonde_core_session *s,
+	const struct sonde_goroutine *g)
 {
 	sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
 	add_header(&b, g);
@@ -121,10 +127,12 @@ static void report_one(struct sonde_report *out, const struct sonde_core_session
 	sonde_report_field(out, "scanned", NULL, sonde_value_bool(g->scanned));
 	sonde_report_field(out, "system", NULL, sonde_value_bool(g->system));
 	sonde_report_field(out, "locked", NULL, sonde_value_bool(g->locked));
-	sonde_report_field(out, "parent", NULL, g->parent_id ? sonde_value_count(g->parent_id) : sonde_value_none());
-	sonde_report_field(out, "m", NULL, g->m_id >= 0 ? sonde_value_signed(g->m_id) : sonde_value_none());
+	sonde_report_field(out, "parent", NULL,
+		g->parent_id ? sonde_value_count(g->parent_id) : sonde_value_none());
 	sonde_report_field(
-		out, "thread", NULL, g->thread >= 0 ? sonde_value_count(threads[g->thread].tid) : sonde_value_none());
+		out, "m", NULL, g->m_id >= 0 ? sonde_value_signed(g->m_id) : sonde_value_none());
+	sonde_report_field(out, "thread", NULL,
+		g->thread >= 0 ? sonde_value_count(threads[g->thread].tid) : sonde_value_none());
 	report_labels(out, g);
 	report_frames(out, s, g);
 	report_creator(out, s, g, true);
@@ -133,7 +141,8 @@ static void report_one(struct sonde_report *out, const struct sonde_core_session
 }
 
 static void report_group(struct sonde_report *out, const struct sonde_core_session *s,
-	const struct sonde_core_goroutine_groups *groups, const struct sonde_core_goroutine_group *group)
+	const struct sonde_core_goroutine_groups *groups,
+	const struct sonde_core_goroutine_group *group)
 {
 	const uint32_t *members = groups->members.items + group->first;
 	const struct sonde_goroutine *g = &s->goroutines->all.items[members[0]];
@@ -143,7 +152,8 @@ static void report_group(struct sonde_report *out, const struct sonde_core_sessi
 	sonde_report_field(out, "count", NULL, sonde_value_count(group->n));
 	sonde_report_field(out, "state", NULL, sonde_value_text(g->state));
 	sonde_report_field(out, "wait_reason", NULL, sonde_value_text(g->wait_reason));
-	sonde_report_heading(out, "%" PRIu32 " goroutine%s %s:", group->n, group->n == 1 ? "" : "s", sonde_buf_text(&b));
+	sonde_report_heading(out, "%" PRIu32 " goroutine%s %s:", group->n, group->n == 1 ? "" : "s",
+		sonde_buf_text(&b));
 	struct sonde_json *json = sonde_report_json(out);
 	sonde_cleanup(sonde_buf) struct sonde_buf ids = {0};
 	if (json)
@@ -178,8 +188,9 @@ struct sonde_error *sonde_core_report_goroutines(struct sonde_core_session *sess
 	sonde_cleanup(sonde_u32_vec) struct sonde_u32_vec chosen = {0};
 	SONDE_TRY(sonde_core_goroutines_choose(session, &filter, &chosen));
 	if (options->has_id && !chosen.n)
-		return sonde_error_new(SONDE_NOT_FOUND, "no goroutine %" PRIu64 " (of %zu)%s", options->id,
-			session->goroutines->all.n, options->state || options->function ? " that passes the filters" : "");
+		return sonde_error_new(SONDE_NOT_FOUND, "no goroutine %" PRIu64 " (of %zu)%s",
+			options->id, session->goroutines->all.n,
+			options->state || options->function ? " that passes the filters" : "");
 	bool each = options->all || options->has_id;
 	sonde_cleanup(sonde_core_goroutine_groups) struct sonde_core_goroutine_groups groups = {0};
 	if (!each)
@@ -190,7 +201,8 @@ struct sonde_error *sonde_core_report_goroutines(struct sonde_core_session *sess
 	if (chosen.n == session->goroutines->all.n)
 		sonde_report_line(out, "%zu goroutines", chosen.n);
 	else
-		sonde_report_line(out, "%zu of %zu goroutines", chosen.n, session->goroutines->all.n);
+		sonde_report_line(
+			out, "%zu of %zu goroutines", chosen.n, session->goroutines->all.n);
 	sonde_report_blank(out);
 	sonde_report_list_begin(out, each ? "goroutines" : "groups");
 	for (size_t i = 0; each && i < chosen.n && !sonde_report_failed(out); i++)

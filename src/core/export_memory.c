@@ -25,7 +25,8 @@ static void perm_text(uint32_t perm, char to[4])
 	to[3] = 0;
 }
 
-struct sonde_error *sonde_core_report_mappings(struct sonde_core_session *session, struct sonde_report *out)
+struct sonde_error *sonde_core_report_mappings(
+	struct sonde_core_session *session, struct sonde_report *out)
 {
 	static const struct sonde_column columns[] = {
 		{"start", "START", .right = true},
@@ -49,15 +50,16 @@ struct sonde_error *sonde_core_report_mappings(struct sonde_core_session *sessio
 		perm_text(m->perm, perm);
 		bytes += m->end - m->start;
 		present += m->present_bytes;
-		sonde_report_row(out, sonde_value_addr(m->start), sonde_value_addr(m->end), sonde_value_text(perm),
-			sonde_value_bytes(m->end - m->start), sonde_value_bytes(m->present_bytes),
+		sonde_report_row(out, sonde_value_addr(m->start), sonde_value_addr(m->end),
+			sonde_value_text(perm), sonde_value_bytes(m->end - m->start),
+			sonde_value_bytes(m->present_bytes),
 			sonde_value_text(source_text(m->source)),
 			m->path ? sonde_value_addr(m->file_offset) : sonde_value_none(),
 			sonde_value_text(m->from ? m->from : m->path), sonde_value_text(m->reason));
 	}
 	sonde_report_total(out, "total", sonde_value_none(), sonde_value_none(), sonde_value_none(),
-		sonde_value_bytes(bytes), sonde_value_bytes(present), sonde_value_none(), sonde_value_none(),
-		sonde_value_none(), sonde_value_none());
+		sonde_value_bytes(bytes), sonde_value_bytes(present), sonde_value_none(),
+		sonde_value_none(), sonde_value_none(), sonde_value_none());
 	sonde_report_table_end(out);
 	return sonde_report_end(out, &session->notes);
 }
@@ -71,7 +73,8 @@ static void report_owner(struct sonde_core_session *s, uint64_t addr, struct son
 		perm_text(m->perm, perm);
 		sonde_report_field(out, "mapping_start", "mapping", sonde_value_addr(m->start));
 		sonde_report_field(out, "permissions", "permissions", sonde_value_text(perm));
-		sonde_report_field(out, "source", "source", sonde_value_text(source_text(m->source)));
+		sonde_report_field(
+			out, "source", "source", sonde_value_text(source_text(m->source)));
 		sonde_report_field(out, "path", "path", sonde_value_text(m->path));
 	}
 	struct sonde_error *err = sonde_core_session_need_heap(s);
@@ -79,13 +82,16 @@ static void report_owner(struct sonde_core_session *s, uint64_t addr, struct son
 	uint32_t slot;
 	struct sonde_pcfunc f;
 	if (!err && sonde_go_heap_find(s->heap, addr, &span, &slot)) {
-		sonde_report_field(out, "object", "heap slot", sonde_value_addr(sonde_go_span_addr(span, slot)));
-		sonde_report_field(out, "slot_bytes", "slot size", sonde_value_bytes(span->slot_bytes));
+		sonde_report_field(out, "object", "heap slot",
+			sonde_value_addr(sonde_go_span_addr(span, slot)));
 		sonde_report_field(
-			out, "allocated", "allocated", sonde_value_bool(sonde_go_span_allocated(span, slot)));
+			out, "slot_bytes", "slot size", sonde_value_bytes(span->slot_bytes));
+		sonde_report_field(out, "allocated", "allocated",
+			sonde_value_bool(sonde_go_span_allocated(span, slot)));
 	} else if (!err && sonde_go_function_at(s->go, addr, &f, NULL)) {
 		sonde_report_field(out, "function", "function", sonde_value_text(f.name));
-		sonde_report_field(out, "function_offset", "offset in function", sonde_value_count(addr - f.entry));
+		sonde_report_field(out, "function_offset", "offset in function",
+			sonde_value_count(addr - f.entry));
 	}
 	sonde_error_free(err);
 }
@@ -95,15 +101,18 @@ struct sonde_error *sonde_core_report_read(struct sonde_core_session *session,
 {
 	uint64_t addr = options->addr, end;
 	if (options->n_bytes == 0 || options->n_bytes > MAX_READ_BYTES)
-		return sonde_error_new(SONDE_USAGE, "read: N must be 1 to %d bytes", MAX_READ_BYTES);
+		return sonde_error_new(
+			SONDE_USAGE, "read: N must be 1 to %d bytes", MAX_READ_BYTES);
 	if (__builtin_add_overflow(addr, options->n_bytes, &end))
-		return sonde_error_new(SONDE_USAGE, "read: 0x%" PRIx64 " and %" PRIu64 " bytes pass the end of memory",
-			addr, options->n_bytes);
+		return sonde_error_new(SONDE_USAGE,
+			"read: 0x%" PRIx64 " and %" PRIu64 " bytes pass the end of memory", addr,
+			options->n_bytes);
 	uint8_t probe;
 	if (!sonde_target_read_u8(session->target, addr, &probe)) {
 		const struct sonde_mapping *m = sonde_target_mapping_find(session->target, addr);
-		return sonde_error_new(SONDE_FAULT, "0x%" PRIx64 " is not %s%s%s", addr, m ? "readable" : "mapped",
-			m && m->reason ? ": " : "", m && m->reason ? m->reason : "");
+		return sonde_error_new(SONDE_FAULT, "0x%" PRIx64 " is not %s%s%s", addr,
+			m ? "readable" : "mapped", m && m->reason ? ": " : "",
+			m && m->reason ? m->reason : "");
 	}
 	sonde_cleanup(free) uint8_t *bytes = sonde_new_array(uint8_t, options->n_bytes);
 	if (!bytes)
@@ -115,7 +124,7 @@ struct sonde_error *sonde_core_report_read(struct sonde_core_session *session,
 	sonde_report_blank(out);
 	sonde_report_bytes(out, "bytes", addr, bytes, got);
 	if (got < options->n_bytes)
-		sonde_notes_add(&session->notes, "bytes asked for and not readable", options->n_bytes - got,
-			"from 0x%" PRIx64, addr + got);
+		sonde_notes_add(&session->notes, "bytes asked for and not readable",
+			options->n_bytes - got, "from 0x%" PRIx64, addr + got);
 	return sonde_report_end(out, &session->notes);
 }

@@ -18,27 +18,34 @@ static void report_process(struct sonde_core_session *s, struct sonde_report *ou
 	const char *path = sonde_target_exe_path(s->target);
 	sonde_report_field(out, "program", "program", sonde_value_text(*path ? path : NULL));
 	if (!exe)
-		sonde_report_field(out, "program_missing", "program not read", sonde_value_text(why));
+		sonde_report_field(
+			out, "program_missing", "program not read", sonde_value_text(why));
 	if (info->has_psinfo) {
 		sonde_report_field(out, "arguments", "arguments", sonde_value_text(info->args));
 		sonde_report_field(out, "pid", "pid", sonde_value_count(info->pid));
 	}
-	sonde_report_field(out, "machine", "machine", sonde_value_text(machine ? machine->name : NULL));
+	sonde_report_field(
+		out, "machine", "machine", sonde_value_text(machine ? machine->name : NULL));
 	if (info->signal) {
 		const char *name = sigabbrev_np(info->signal);
 		sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
 		sonde_buf_printf(&b, "SIG%s (%d)", name ? name : "?", info->signal);
 		sonde_report_field(out, "signal", NULL, sonde_value_count((uint64_t)info->signal));
-		sonde_report_field(out, "signal_name", "signal", sonde_value_text(sonde_buf_text(&b)));
+		sonde_report_field(
+			out, "signal_name", "signal", sonde_value_text(sonde_buf_text(&b)));
 	} else {
-		sonde_report_field(out, "signal_name", "signal", sonde_value_text("none (the process was alive)"));
+		sonde_report_field(out, "signal_name", "signal",
+			sonde_value_text("none (the process was alive)"));
 	}
 	if (info->has_siginfo) {
-		sonde_report_field(out, "signal_code", "signal code", sonde_value_signed(info->signal_code));
+		sonde_report_field(
+			out, "signal_code", "signal code", sonde_value_signed(info->signal_code));
 		if (info->signal_pid)
-			sonde_report_field(out, "signal_pid", "sent by pid", sonde_value_count(info->signal_pid));
+			sonde_report_field(out, "signal_pid", "sent by pid",
+				sonde_value_count(info->signal_pid));
 		else if (info->fault_addr || info->signal == SIGSEGV || info->signal == SIGBUS)
-			sonde_report_field(out, "fault_addr", "fault address", sonde_value_addr(info->fault_addr));
+			sonde_report_field(out, "fault_addr", "fault address",
+				sonde_value_addr(info->fault_addr));
 	}
 	size_t n_threads;
 	sonde_target_threads(s->target, &n_threads);
@@ -52,7 +59,8 @@ static void report_build_info(struct sonde_core_session *s, struct sonde_report 
 	sonde_cleanup(sonde_gobuildinfo) struct sonde_gobuildinfo *build = NULL;
 	struct sonde_error *err = exe ? sonde_gobuildinfo_of_elf(exe, &build) : NULL;
 	if (build)
-		sonde_report_field(out, "go_version", "Go version", sonde_value_text(build->go_version));
+		sonde_report_field(
+			out, "go_version", "Go version", sonde_value_text(build->go_version));
 	sonde_error_free(err);
 }
 
@@ -78,7 +86,8 @@ static void report_states(struct sonde_core_session *s, struct sonde_report *out
 			counts[n++] = (struct state_count){name, 0};
 		counts[sonde_min(k, SONDE_ARRAY_LEN(counts) - 1)].n++;
 	}
-	sonde_report_field(out, "goroutines", "goroutines", sonde_value_count(s->goroutines->all.n));
+	sonde_report_field(
+		out, "goroutines", "goroutines", sonde_value_count(s->goroutines->all.n));
 	/* Some ten rows: the largest first. */
 	for (size_t i = 1; i < n; i++) {
 		for (size_t k = i; k && counts[k].n > counts[k - 1].n; k--) {
@@ -87,9 +96,11 @@ static void report_states(struct sonde_core_session *s, struct sonde_report *out
 			counts[k - 1] = t;
 		}
 	}
-	sonde_report_table_begin(out, "goroutine_states", "goroutines by state", columns, SONDE_ARRAY_LEN(columns));
+	sonde_report_table_begin(
+		out, "goroutine_states", "goroutines by state", columns, SONDE_ARRAY_LEN(columns));
 	for (size_t i = 0; i < n; i++)
-		sonde_report_row(out, sonde_value_count(counts[i].n), sonde_value_text(counts[i].name));
+		sonde_report_row(
+			out, sonde_value_count(counts[i].n), sonde_value_text(counts[i].name));
 	sonde_report_table_end(out);
 }
 
@@ -97,12 +108,15 @@ static void report_heap(struct sonde_core_session *s, struct sonde_report *out)
 {
 	const struct sonde_go_heap *h = s->heap;
 	sonde_report_section_begin(out, "heap", "heap");
-	sonde_report_field(out, "allocated_objects", "allocated objects", sonde_value_count(h->n_allocated));
-	sonde_report_field(out, "allocated_bytes", "allocated", sonde_value_bytes(h->allocated_bytes));
+	sonde_report_field(
+		out, "allocated_objects", "allocated objects", sonde_value_count(h->n_allocated));
+	sonde_report_field(
+		out, "allocated_bytes", "allocated", sonde_value_bytes(h->allocated_bytes));
 	sonde_report_field(out, "free_objects", "free slots", sonde_value_count(h->n_free));
 	sonde_report_field(out, "free_bytes", "free", sonde_value_bytes(h->free_bytes));
 	sonde_report_field(out, "in_use_bytes", "spans in use", sonde_value_bytes(h->in_use_bytes));
-	sonde_report_field(out, "manual_bytes", "stacks and runtime spans", sonde_value_bytes(h->manual_bytes));
+	sonde_report_field(out, "manual_bytes", "stacks and runtime spans",
+		sonde_value_bytes(h->manual_bytes));
 	sonde_report_field(out, "spans", "number of spans", sonde_value_count(h->n_spans));
 	sonde_report_section_end(out);
 }
@@ -124,7 +138,8 @@ static void report_absent(struct sonde_core_session *s, struct sonde_report *out
 	sonde_report_section_end(out);
 }
 
-struct sonde_error *sonde_core_report_overview(struct sonde_core_session *session, struct sonde_report *out)
+struct sonde_error *sonde_core_report_overview(
+	struct sonde_core_session *session, struct sonde_report *out)
 {
 	struct sonde_error *go_error = sonde_core_session_need_go(session);
 	struct sonde_error *heap_error = NULL, *goroutine_error = NULL;
@@ -136,17 +151,20 @@ struct sonde_error *sonde_core_report_overview(struct sonde_core_session *sessio
 	report_process(session, out);
 	if (go_error) {
 		report_build_info(session, out);
-		sonde_report_field(out, "go_missing", "Go runtime not read", sonde_value_text(go_error->message));
+		sonde_report_field(out, "go_missing", "Go runtime not read",
+			sonde_value_text(go_error->message));
 	} else {
-		sonde_report_field(out, "go_version", "Go version", sonde_value_text(session->go->version));
+		sonde_report_field(
+			out, "go_version", "Go version", sonde_value_text(session->go->version));
 	}
 	if (goroutine_error)
-		sonde_report_field(
-			out, "goroutines_missing", "goroutines not read", sonde_value_text(goroutine_error->message));
+		sonde_report_field(out, "goroutines_missing", "goroutines not read",
+			sonde_value_text(goroutine_error->message));
 	else if (session->goroutines)
 		report_states(session, out);
 	if (heap_error)
-		sonde_report_field(out, "heap_missing", "heap not read", sonde_value_text(heap_error->message));
+		sonde_report_field(out, "heap_missing", "heap not read",
+			sonde_value_text(heap_error->message));
 	else if (session->heap)
 		report_heap(session, out);
 	report_absent(session, out);

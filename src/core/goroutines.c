@@ -6,7 +6,8 @@
 
 enum { MAX_CALLS = 128 };
 
-static bool has_function(const struct sonde_core_session *s, const struct sonde_goroutine *g, const char *text)
+static bool has_function(
+	const struct sonde_core_session *s, const struct sonde_goroutine *g, const char *text)
 {
 	struct sonde_pccall calls[MAX_CALLS];
 	for (size_t i = 0; i < g->n_frames; i++) {
@@ -36,7 +37,8 @@ struct sonde_error *sonde_core_goroutines_choose(struct sonde_core_session *s,
 {
 	SONDE_TRY(sonde_core_session_need_goroutines(s));
 	for (size_t i = 0; i < s->goroutines->all.n; i++) {
-		if (passes(s, filter, &s->goroutines->all.items[i]) && !sonde_u32_vec_push(ret, (uint32_t)i))
+		if (passes(s, filter, &s->goroutines->all.items[i]) &&
+			!sonde_u32_vec_push(ret, (uint32_t)i))
 			return &sonde_enomem;
 	}
 	return NULL;
@@ -110,8 +112,8 @@ static int compare_groups(const void *x, const void *y)
 	return a->first_id < b->first_id ? -1 : a->first_id > b->first_id;
 }
 
-struct sonde_error *sonde_core_goroutines_group(struct sonde_core_session *s, const struct sonde_u32_vec *chosen,
-	struct sonde_core_goroutine_groups *ret)
+struct sonde_error *sonde_core_goroutines_group(struct sonde_core_session *s,
+	const struct sonde_u32_vec *chosen, struct sonde_core_goroutine_groups *ret)
 {
 	size_t n = chosen->n, n_groups = 0;
 	sonde_cleanup(free) struct keyed *keyed = sonde_new_array(struct keyed, n);
@@ -133,7 +135,8 @@ struct sonde_error *sonde_core_goroutines_group(struct sonde_core_session *s, co
 	}
 	qsort(sized, n_groups, sizeof(*sized), compare_groups);
 	for (size_t i = 0; i < n_groups; i++) {
-		struct sonde_core_goroutine_group group = {(uint32_t)groups.members.n, sized[i].group.n};
+		struct sonde_core_goroutine_group group = {
+			(uint32_t)groups.members.n, sized[i].group.n};
 		for (uint32_t k = 0; k < group.n; k++)
 			sonde_u32_vec_push(&groups.members, keyed[sized[i].group.first + k].index);
 		sonde_core_goroutine_group_vec_push(&groups.groups, group);

@@ -8,7 +8,7 @@
 struct sonde_core_goroutine_filter {
 	bool has_id;
 	uint64_t id;
-	const char *state;    /* the state or wait reason begins with it; NULL = any */
+	const char *state; /* the state or wait reason begins with it; NULL = any */
 	const char *function; /* some call's function contains it; NULL = any */
 };
 
@@ -23,12 +23,13 @@ struct sonde_core_goroutine_group {
 SONDE_DEFINE_VEC(sonde_core_goroutine_group_vec, struct sonde_core_goroutine_group)
 
 struct sonde_core_goroutine_groups {
-	struct sonde_u32_vec members; /* indices, group by group; in a group ascending by goroutine id */
+	struct sonde_u32_vec
+		members; /* indices, group by group; in a group ascending by goroutine id */
 	struct sonde_core_goroutine_group_vec groups; /* the largest first; ties by first id */
 };
 
-struct sonde_error *sonde_core_goroutines_group(struct sonde_core_session *s, const struct sonde_u32_vec *chosen,
-	struct sonde_core_goroutine_groups *ret) SONDE_CHECK;
+struct sonde_error *sonde_core_goroutines_group(struct sonde_core_session *s,
+	const struct sonde_u32_vec *chosen, struct sonde_core_goroutine_groups *ret) SONDE_CHECK;
 void sonde_core_goroutine_groups_deinit(struct sonde_core_goroutine_groups *g);
 SONDE_DEFINE_CLEANUP_DEINIT(sonde_core_goroutine_groups)
 

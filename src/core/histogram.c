@@ -73,9 +73,9 @@ static void tally_objects(const struct sonde_core_session *s, struct tally *tall
 	}
 }
 
-static struct sonde_error *make_rows(struct sonde_core_session *s, enum sonde_core_histogram_key key,
-	const struct tally *tallies, size_t n, struct sonde_core_histogram *h, struct sonde_strtab *names,
-	struct sonde_u32_map *row_of)
+static struct sonde_error *make_rows(struct sonde_core_session *s,
+	enum sonde_core_histogram_key key, const struct tally *tallies, size_t n,
+	struct sonde_core_histogram *h, struct sonde_strtab *names, struct sonde_u32_map *row_of)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct tally *t = &tallies[i];
@@ -113,14 +113,15 @@ static struct sonde_error *make_rows(struct sonde_core_session *s, enum sonde_co
 		uint32_t id = sonde_strtab_add(names, name, len);
 		bool was_new;
 		uint32_t *row = id == SONDE_STRTAB_NONE
-					? NULL
-					: sonde_u32_map_put(row_of, (uint64_t)id << 1 | unknown, &was_new);
+			? NULL
+			: sonde_u32_map_put(row_of, (uint64_t)id << 1 | unknown, &was_new);
 		if (!row)
 			return &sonde_enomem;
 		if (was_new) {
 			*row = (uint32_t)h->rows.n;
 			struct sonde_core_histogram_row fresh = {
-				.name = sonde_arena_strndup(&h->arena, name, len), .unknown = unknown};
+				.name = sonde_arena_strndup(&h->arena, name, len),
+				.unknown = unknown};
 			if (!fresh.name || !sonde_core_histogram_rows_push(&h->rows, fresh))
 				return &sonde_enomem;
 		}
@@ -131,8 +132,8 @@ static struct sonde_error *make_rows(struct sonde_core_session *s, enum sonde_co
 	return NULL;
 }
 
-struct sonde_error *sonde_core_histogram_make(
-	struct sonde_core_session *s, enum sonde_core_histogram_key key, struct sonde_core_histogram *ret)
+struct sonde_error *sonde_core_histogram_make(struct sonde_core_session *s,
+	enum sonde_core_histogram_key key, struct sonde_core_histogram *ret)
 {
 	SONDE_TRY(sonde_core_session_need_typing(s));
 	size_t n = s->types->by_id.n * 2;

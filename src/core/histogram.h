@@ -7,7 +7,7 @@
 #include "core/session.h"
 
 struct sonde_core_histogram_row {
-	const char *name;  /* "main.Node", "[]*main.Leaf" for backing stores, "unknown" */
+	const char *name; /* "main.Node", "[]*main.Leaf" for backing stores, "unknown" */
 	uint64_t count, bytes; /* objects; of their slots, as HeapAlloc counts */
 	bool unknown;
 };
@@ -23,7 +23,7 @@ struct sonde_core_histogram {
 enum sonde_core_histogram_key { SONDE_CORE_BY_TYPE, SONDE_CORE_BY_PACKAGE };
 
 /* Needs the session's typing (made here where absent). The caller frees; the rows sum up to the live objects. */
-struct sonde_error *sonde_core_histogram_make(struct sonde_core_session *s, enum sonde_core_histogram_key key,
-	struct sonde_core_histogram *ret) SONDE_CHECK;
+struct sonde_error *sonde_core_histogram_make(struct sonde_core_session *s,
+	enum sonde_core_histogram_key key, struct sonde_core_histogram *ret) SONDE_CHECK;
 void sonde_core_histogram_deinit(struct sonde_core_histogram *h);
 SONDE_DEFINE_CLEANUP_DEINIT(sonde_core_histogram)

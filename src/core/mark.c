@@ -37,11 +37,11 @@ struct marker {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct item_vec pool; /* marked, not scanned */
-	unsigned n_active;    /* threads that take part */
+	unsigned n_active; /* threads that take part */
 	unsigned n_waiting;
 	bool done, failed;
 	uint64_t n_unreadable; /* pointer words of live objects */
-	uint64_t n_no_type;    /* live objects whose header leads to no type */
+	uint64_t n_no_type; /* live objects whose header leads to no type */
 };
 
 struct ring_item {
@@ -94,7 +94,8 @@ static inline void found(struct worker *w, uint64_t value)
 	const uint32_t *chunk = h->chunks[at >> h->chunk_shift];
 	if (!chunk)
 		return;
-	uint32_t span = chunk[(at >> h->page_shift) & ((1u << (h->chunk_shift - h->page_shift)) - 1)];
+	uint32_t span =
+		chunk[(at >> h->page_shift) & ((1u << (h->chunk_shift - h->page_shift)) - 1)];
 	if (!span--)
 		return;
 	const struct sonde_go_span *s = &h->spans[span];
@@ -126,7 +127,8 @@ static inline uint64_t load(const uint8_t *p, unsigned word_bytes)
 }
 
 /* The word at offset of a slot whose span may not be readable as a whole. */
-static void found_at(struct worker *w, const struct sonde_go_span *s, const uint8_t *host, uint32_t slot, uint64_t offset)
+static void found_at(struct worker *w, const struct sonde_go_span *s, const uint8_t *host,
+	uint32_t slot, uint64_t offset)
 {
 	unsigned word = w->m->heap->go->word_bytes;
 	uint64_t value;
@@ -152,7 +154,8 @@ static inline uint64_t bits_at(const uint8_t *bitmap, uint64_t at, unsigned n)
 	return n == 64 ? low : low & ((UINT64_C(1) << n) - 1);
 }
 
-static void scan_bits(struct worker *w, const struct sonde_go_span *s, uint32_t slot, const uint8_t *host)
+static void scan_bits(
+	struct worker *w, const struct sonde_go_span *s, uint32_t slot, const uint8_t *host)
 {
 	const struct sonde_go_heap *h = w->m->heap;
 	unsigned word = h->go->word_bytes;
@@ -163,15 +166,17 @@ static void scan_bits(struct worker *w, const struct sonde_go_span *s, uint32_t 
 	}
 	uint64_t n = s->slot_bytes / word, at = (uint64_t)slot * n;
 	for (uint64_t done = 0; done < n; done += FULL_BITS_SLOT_WORDS) {
-		uint64_t bits = bits_at(bitmap, at + done, (unsigned)sonde_min(n - done, (uint64_t)FULL_BITS_SLOT_WORDS));
+		uint64_t bits = bits_at(bitmap, at + done,
+			(unsigned)sonde_min(n - done, (uint64_t)FULL_BITS_SLOT_WORDS));
 		for (; bits; bits &= bits - 1)
 			found_at(w, s, host, slot, (done + (unsigned)__builtin_ctzll(bits)) * word);
 	}
 }
 
 /* The words of [offset, limit) of a slot, tiled with a type's mask from `start` on. Returns where it stopped. */
-static uint64_t scan_tiles(struct worker *w, const struct sonde_go_span *s, uint32_t slot, const uint8_t *host,
-	const struct sonde_go_mask *mask, uint64_t start, uint64_t offset, uint64_t limit)
+static uint64_t scan_tiles(struct worker *w, const struct sonde_go_span *s, uint32_t slot,
+	const uint8_t *host, const struct sonde_go_mask *mask, uint64_t start, uint64_t offset,
+	uint64_t limit)
 {
 	unsigned word = w->m->heap->go->word_bytes;
 	uint64_t end = limit;
@@ -193,20 +198,22 @@ static uint64_t scan_tiles(struct worker *w, const struct sonde_go_span *s, uint
 			if (n - i < 64)
 				bits &= (UINT64_C(1) << (n - i)) - 1;
 			for (; bits; bits &= bits - 1)
-				found_at(w, s, host, slot, elem + (i + (unsigned)__builtin_ctzll(bits)) * word);
+				found_at(w, s, host, slot,
+					elem + (i + (unsigned)__builtin_ctzll(bits)) * word);
 		}
 	}
 	return end;
 }
 
 /* A header or large object from `offset` on (0: from its start); what is left over goes on `parts`. */
-static void scan_typed(struct worker *w, uint32_t span, uint32_t slot, const uint8_t *host, uint64_t offset)
+static void scan_typed(
+	struct worker *w, uint32_t span, uint32_t slot, const uint8_t *host, uint64_t offset)
 {
 	const struct sonde_go_heap *h = w->m->heap;
 	const struct sonde_go_span *s = &h->spans[span];
 	uint64_t type = s->large_type, start = 0;
 	if (s->pointers == SONDE_GO_HEADER) {
-		start = h->go->word_bytes;
+		start = (uint64_t)h->go->layout.header_bytes;
 		if (host)
 			type = load(host, h->go->word_bytes);
 		else if (!sonde_go_read_word(h->go, sonde_go_span_addr(s, slot), &type))
@@ -256,7 +263,8 @@ static void drain(struct worker *w)
 			w->head = (w->head + 1) % RING_SLOTS;
 			w->n--;
 			const struct sonde_go_span *s = &h->spans[i.span];
-			if ((i.marked || set_bit(w->m, s->first + i.slot)) && s->pointers != SONDE_GO_NOSCAN)
+			if ((i.marked || set_bit(w->m, s->first + i.slot)) &&
+				s->pointers != SONDE_GO_NOSCAN)
 				scan(w, i.span, i.slot);
 		} else if (w->parts.n) {
 			struct part p = w->parts.items[--w->parts.n];
@@ -270,7 +278,8 @@ static void drain(struct worker *w)
 			size_t give = w->stack.n / 2;
 			if (!w->m->pool.n && item_vec_reserve(&w->m->pool, give)) {
 				w->stack.n -= give;
-				memcpy(w->m->pool.items, w->stack.items + w->stack.n, give * sizeof(struct item));
+				memcpy(w->m->pool.items, w->stack.items + w->stack.n,
+					give * sizeof(struct item));
 				w->m->pool.n = give;
 				pthread_cond_broadcast(&w->m->wake);
 			}
@@ -299,7 +308,8 @@ static bool take(struct worker *w)
 		size_t n = m->pool.n > 64 ? m->pool.n / 2 : m->pool.n;
 		if (item_vec_reserve(&w->stack, n)) {
 			m->pool.n -= n;
-			memcpy(w->stack.items + w->stack.n, m->pool.items + m->pool.n, n * sizeof(struct item));
+			memcpy(w->stack.items + w->stack.n, m->pool.items + m->pool.n,
+				n * sizeof(struct item));
 			w->stack.n += n;
 		} else {
 			w->failed = m->done = true;
@@ -429,14 +439,16 @@ static uint64_t count_not_allocated(const struct sonde_go_heap *h, const uint64_
 		const struct sonde_go_span *s = &h->spans[i];
 		for (uint32_t slot = s->free_index; slot < s->n_slots; slot++) {
 			uint32_t object = s->first + slot;
-			n += (bits[object >> 6] >> (object & 63) & 1) && !sonde_go_span_allocated(s, slot);
+			n += (bits[object >> 6] >> (object & 63) & 1) &&
+				!sonde_go_span_allocated(s, slot);
 		}
 	}
 	return n;
 }
 
 /* What only finalizers and cleanups of unreachable objects keep: counted on a copy of the bits. */
-static struct sonde_error *mark_pending(struct marker *m, unsigned n_threads, struct sonde_core_marks *marks)
+static struct sonde_error *mark_pending(
+	struct marker *m, unsigned n_threads, struct sonde_core_marks *marks)
 {
 	const struct sonde_go_specials *all = &m->heap->specials;
 	size_t n_words = m->heap->n_slots / 64 + 1;
@@ -469,7 +481,8 @@ static struct sonde_error *mark_pending(struct marker *m, unsigned n_threads, st
 	return NULL;
 }
 
-static struct sonde_error *mark_all(struct marker *m, const struct sonde_goroutines *gs, struct sonde_core_marks *marks)
+static struct sonde_error *mark_all(
+	struct marker *m, const struct sonde_goroutines *gs, struct sonde_core_marks *marks)
 {
 	struct root_seeder roots = {.m = m};
 	struct sonde_go_masks masks;
@@ -487,10 +500,12 @@ static struct sonde_error *mark_all(struct marker *m, const struct sonde_gorouti
 	return mark_pending(m, marks->n_threads, marks);
 }
 
-struct sonde_error *sonde_core_mark(const struct sonde_go_heap *heap, const struct sonde_goroutines *gs,
-	unsigned n_threads, struct sonde_notes *notes, struct sonde_core_marks **ret)
+struct sonde_error *sonde_core_mark(const struct sonde_go_heap *heap,
+	const struct sonde_goroutines *gs, unsigned n_threads, struct sonde_notes *notes,
+	struct sonde_core_marks **ret)
 {
-	sonde_cleanup(sonde_core_marks) struct sonde_core_marks *marks = sonde_new(struct sonde_core_marks);
+	sonde_cleanup(sonde_core_marks) struct sonde_core_marks *marks =
+		sonde_new(struct sonde_core_marks);
 	if (!marks)
 		return &sonde_enomem;
 	marks->bits = sonde_new_array(uint64_t, (size_t)heap->n_slots / 64 + 1);
@@ -506,13 +521,14 @@ struct sonde_error *sonde_core_mark(const struct sonde_go_heap *heap, const stru
 	item_vec_deinit(&m.pool);
 	SONDE_TRY(err);
 	if (m.n_unreadable)
-		sonde_notes_add(notes, "pointers of live objects not readable: words", m.n_unreadable,
-			"what only they reach counts as garbage");
+		sonde_notes_add(notes, "pointers of live objects not readable: words",
+			m.n_unreadable, "what only they reach counts as garbage");
 	if (m.n_no_type)
 		sonde_notes_add(notes, "live objects without a readable type: objects", m.n_no_type,
 			"what only they reach counts as garbage");
 	if (marks->n_not_allocated)
-		sonde_notes_add(notes, "reachable objects that the heap calls free: objects", marks->n_not_allocated,
+		sonde_notes_add(notes, "reachable objects that the heap calls free: objects",
+			marks->n_not_allocated,
 			"a core taken in the middle of an allocation, or damage");
 	*ret = sonde_take(marks);
 	return NULL;

@@ -24,8 +24,9 @@ struct sonde_core_marks {
 };
 
 /* n_threads 0: as many as there are CPUs. notes may be NULL. */
-struct sonde_error *sonde_core_mark(const struct sonde_go_heap *heap, const struct sonde_goroutines *gs,
-	unsigned n_threads, struct sonde_notes *notes, struct sonde_core_marks **ret) SONDE_CHECK;
+struct sonde_error *sonde_core_mark(const struct sonde_go_heap *heap,
+	const struct sonde_goroutines *gs, unsigned n_threads, struct sonde_notes *notes,
+	struct sonde_core_marks **ret) SONDE_CHECK;
 void sonde_core_marks_free(struct sonde_core_marks *marks);
 SONDE_DEFINE_CLEANUP(sonde_core_marks)
 

@@ -6,7 +6,8 @@
 struct sonde_error *sonde_core_session_open(const char *path,
 	const struct sonde_core_session_options *options, struct sonde_core_session **ret)
 {
-	sonde_cleanup(sonde_core_session) struct sonde_core_session *s = sonde_new(struct sonde_core_session);
+	sonde_cleanup(sonde_core_session) struct sonde_core_session *s =
+		sonde_new(struct sonde_core_session);
 	if (!s)
 		return &sonde_enomem;
 	struct sonde_core_options core = options ? options->core : (struct sonde_core_options){0};
@@ -66,8 +67,9 @@ struct sonde_error *sonde_core_session_need_marks(struct sonde_core_session *s)
 	if (err && err->code == SONDE_NO_MEMORY)
 		return err;
 	if (err)
-		sonde_notes_add(&s->notes, "goroutines not readable: what only stacks reach counts as garbage", 0, "%s",
-			err->message);
+		sonde_notes_add(&s->notes,
+			"goroutines not readable: what only stacks reach counts as garbage", 0,
+			"%s", err->message);
 	sonde_error_free(err);
 	if (!sonde_log_progress(s->log, "marking", 0, s->heap->n_slots))
 		return sonde_error_new(SONDE_INTERRUPTED, "interrupted");

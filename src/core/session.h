@@ -36,7 +36,8 @@ struct sonde_core_session {
 
 /* options may be NULL; its strings are borrowed for the call, the log until free. Opens the core, not yet the runtime. */
 struct sonde_error *sonde_core_session_open(const char *path,
-	const struct sonde_core_session_options *options, struct sonde_core_session **ret) SONDE_CHECK;
+	const struct sonde_core_session_options *options,
+	struct sonde_core_session **ret) SONDE_CHECK;
 void sonde_core_session_free(struct sonde_core_session *session);
 SONDE_DEFINE_CLEANUP(sonde_core_session)
 

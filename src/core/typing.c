@@ -11,6 +11,13 @@ enum { MAX_PIECES = 64, MAX_VARIABLE_BYTES = 4096, MAX_DEPTH = 64, MAX_CHECK_WOR
 
 SONDE_DEFINE_MAP(pc_map, struct sonde_dwarf_variables)
 
+/* n values of type id at addr, in a module's data. */
+struct static_value {
+	uint64_t addr, n;
+	uint32_t id;
+};
+SONDE_DEFINE_VEC(static_vec, struct static_value)
+
 struct typer {
 	const struct sonde_go_heap *heap;
 	struct sonde_go *go;
@@ -23,6 +30,9 @@ struct typer {
 	struct sonde_u32_map map_parts, hchans; /* (map or channel type << 2 | part) -> type id */
 	uint32_t hchan_id; /* runtime.hchan */
 	struct pc_map variables; /* by look-up pc */
+	struct static_vec
+		statics; /* values outside the heap that typed pointers led to, to be followed */
+	struct sonde_u32_map static_seen; /* address -> type id of those */
 	bool no_memory;
 };
 
@@ -38,11 +48,12 @@ static void walk_value(struct typer *t, const uint8_t *bytes, uint64_t len, uint
 /* --- does a type fit a slot? --- */
 
 /* Its pointer words must be those of the slot, as far as both are known: a stale or wrong pointer fails here. */
-static bool fits_bits(struct typer *t, const struct sonde_go_span *s, uint32_t slot, const struct sonde_go_type *type,
-	bool many)
+static bool fits_bits(struct typer *t, const struct sonde_go_span *s, uint32_t slot,
+	const struct sonde_go_type *type, bool many)
 {
 	const uint8_t *bitmap = sonde_go_span_heap_bits(t->heap, s);
-	const struct sonde_go_mask *mask = type->runtime_addr ? sonde_go_masks_find(&t->masks, type->runtime_addr) : NULL;
+	const struct sonde_go_mask *mask =
+		type->runtime_addr ? sonde_go_masks_find(&t->masks, type->runtime_addr) : NULL;
 	if (!bitmap || !mask || !type->size_bytes)
 		return true;
 	unsigned word = t->go->word_bytes;
@@ -53,11 +64,13 @@ static bool fits_bits(struct typer *t, const struct sonde_go_span *s, uint32_t s
 		return !mask->ptr_bytes; /* no pointers: but the slot may have some behind it */
 	for (uint64_t i = 0; i < n && i < MAX_CHECK_WORDS; i++) {
 		uint64_t in_elem = i % elem_words;
-		bool want = in_elem < mask->ptr_bytes / word && (mask->bits[in_elem >> 6] >> (in_elem & 63) & 1);
+		bool want = in_elem < mask->ptr_bytes / word &&
+			(mask->bits[in_elem >> 6] >> (in_elem & 63) & 1);
 		bool have = bitmap[(first + i) >> 3] >> ((first + i) & 7) & 1;
 		/* The tail of a slot whose elements do not fill it has no pointers. */
 		if (want != have && !(many && want && !have && i - in_elem + elem_words > n))
-			return many && want && !have && i >= elem_words; /* fewer elements than the slot holds */
+			return many && want && !have &&
+				i >= elem_words; /* fewer elements than the slot holds */
 	}
 	return true;
 }
@@ -65,31 +78,59 @@ static bool fits_bits(struct typer *t, const struct sonde_go_span *s, uint32_t s
 static bool has_pointers(struct typer *t, const struct sonde_go_type *type)
 {
 	if (type->runtime_addr) {
-		const struct sonde_go_mask *mask = sonde_go_masks_find(&t->masks, type->runtime_addr);
+		const struct sonde_go_mask *mask =
+			sonde_go_masks_find(&t->masks, type->runtime_addr);
 		if (mask)
 			return mask->ptr_bytes != 0;
 	}
-	return type->n_slots || type->repeat_elem;
+	return type->n_slots != 0;
 }
 
 /* The bytes of a slot that a typing explains. */
 static uint64_t cover_of(const struct typer *t, const struct sonde_go_span *s, uint32_t typing)
 {
-	const struct sonde_go_type *type = sonde_go_type_of(t->types, typing & ~SONDE_CORE_TYPE_MANY);
+	const struct sonde_go_type *type =
+		sonde_go_type_of(t->types, typing & ~SONDE_CORE_TYPE_MANY);
 	if (!typing)
 		return 0;
-	return typing & SONDE_CORE_TYPE_MANY ? s->slot_bytes : sonde_min(type->size_bytes, s->slot_bytes);
+	return typing & SONDE_CORE_TYPE_MANY ? s->slot_bytes
+					     : sonde_min(type->size_bytes, s->slot_bytes);
 }
 
 /* --- one pointer --- */
+
+/*
+ * Composite literals and the like: variables without a name that only pointers lead to. They are roots already; here
+ * they are followed by type. Once an address, the larger type first come.
+ */
+static void assign_static(struct typer *t, uint64_t addr, uint32_t id, uint64_t n)
+{
+	const struct sonde_go_type *type = sonde_go_types_slots(t->types, id);
+	bool inside = false;
+	for (size_t i = 0; i < t->go->n_modules && !inside; i++)
+		inside = addr >= t->go->modules[i].noptrdata && addr < t->go->modules[i].enoptrbss;
+	if (!inside || !type->n_slots || !type->size_bytes)
+		return;
+	bool was_new;
+	uint32_t *seen = sonde_u32_map_put(&t->static_seen, addr, &was_new);
+	if (!seen || (!was_new && *seen == id))
+		return;
+	*seen = id;
+	if (!static_vec_push(&t->statics, (struct static_value){addr, n ? n : 1, id}))
+		t->no_memory = true;
+}
 
 /* addr points to n (0: at least one, unknown) values of type id. */
 static void assign(struct typer *t, uint64_t addr, uint32_t id, uint64_t n)
 {
 	struct sonde_go_span *s;
 	uint32_t slot;
-	if (!id || !sonde_go_heap_find(t->heap, addr, &s, &slot))
+	if (!id)
 		return;
+	if (!sonde_go_heap_find(t->heap, addr, &s, &slot)) {
+		assign_static(t, addr, id, n);
+		return;
+	}
 	uint32_t object = s->first + slot;
 	if (!sonde_core_marks_has(t->marks, object))
 		return;
@@ -98,7 +139,7 @@ static void assign(struct typer *t, uint64_t addr, uint32_t id, uint64_t n)
 			return; /* its header has the last word */
 	uint64_t offset = addr - sonde_go_span_addr(s, slot);
 	if (s->pointers == SONDE_GO_HEADER)
-		offset -= t->go->word_bytes;
+		offset -= (uint64_t)t->go->layout.header_bytes;
 	const struct sonde_go_type *type = sonde_go_types_slots(t->types, id);
 	if (!type->size_bytes)
 		return;
@@ -108,11 +149,13 @@ static void assign(struct typer *t, uint64_t addr, uint32_t id, uint64_t n)
 	if ((s->pointers == SONDE_GO_NOSCAN) == has_pointers(t, type))
 		return;
 	uint64_t end;
-	if (__builtin_mul_overflow(n ? n : 1, type->size_bytes, &end) || end > s->slot_bytes - offset)
+	if (__builtin_mul_overflow(n ? n : 1, type->size_bytes, &end) ||
+		end > s->slot_bytes - offset)
 		end = s->slot_bytes - offset;
 	bool many = n != 0 && (offset || n > 1 || s->slot_bytes / type->size_bytes >= 2);
 	uint32_t typing = id | (many ? SONDE_CORE_TYPE_MANY : 0);
-	uint64_t cover = sonde_min(many ? sonde_max(offset + end, type->size_bytes) : type->size_bytes, s->slot_bytes);
+	uint64_t cover = sonde_min(
+		many ? sonde_max(offset + end, type->size_bytes) : type->size_bytes, s->slot_bytes);
 	if (cover <= cover_of(t, s, t->of[object]))
 		return;
 	if (s->pointers == SONDE_GO_BITS && !fits_bits(t, s, slot, type, many))
@@ -123,8 +166,8 @@ static void assign(struct typer *t, uint64_t addr, uint32_t id, uint64_t n)
 }
 
 /* A type that stands for a part of a map or a channel, or for a closure: made once. */
-static uint32_t part_id(struct typer *t, struct sonde_u32_map *map, uint64_t key, const char *fmt, const char *name,
-	uint64_t size_bytes)
+static uint32_t part_id(struct typer *t, struct sonde_u32_map *map, uint64_t key, const char *fmt,
+	const char *name, uint64_t size_bytes)
 {
 	bool was_new;
 	uint32_t *id = sonde_u32_map_put(map, key, &was_new);
@@ -140,11 +183,15 @@ static uint32_t part_id(struct typer *t, struct sonde_u32_map *map, uint64_t key
 	return *id;
 }
 
-static void walk_swiss_map(struct typer *t, uint64_t addr, uint32_t id, const struct sonde_go_type *type)
+static void walk_swiss_map(
+	struct typer *t, uint64_t addr, uint32_t id, const struct sonde_go_type *type)
 {
 	const struct sonde_go_layout *l = &t->go->layout;
 	uint64_t directory, len, table, groups, mask;
-	assign(t, addr, part_id(t, &t->map_parts, (uint64_t)id << 2, "%s header", type->name, l->sizeof_swiss_map), 0);
+	assign(t, addr,
+		part_id(t, &t->map_parts, (uint64_t)id << 2, "%s header", type->name,
+			l->sizeof_swiss_map),
+		0);
 	if (!sonde_go_read(t->go, addr, l->swiss_dir_ptr, &directory) ||
 		!sonde_go_read(t->go, addr, l->swiss_dir_len, &len) || !directory)
 		return;
@@ -152,28 +199,40 @@ static void walk_swiss_map(struct typer *t, uint64_t addr, uint32_t id, const st
 		assign(t, directory, type->group, 1);
 		return;
 	}
-	assign(t, directory, part_id(t, &t->map_parts, (uint64_t)id << 2 | 1, "%s directory", type->name, t->go->word_bytes), len);
+	assign(t, directory,
+		part_id(t, &t->map_parts, (uint64_t)id << 2 | 1, "%s directory", type->name,
+			t->go->word_bytes),
+		len);
 	uint64_t last = 0;
 	for (uint64_t i = 0; i < len; i++, last = table) {
 		if (!sonde_go_read_word(t->go, directory + i * t->go->word_bytes, &table))
 			return;
-		if (table == last) /* tables of smaller depth stand in the directory several times */
+		if (table ==
+			last) /* tables of smaller depth stand in the directory several times */
 			continue;
-		assign(t, table, part_id(t, &t->map_parts, (uint64_t)id << 2 | 2, "%s table", type->name,
-			l->swiss_table_groups.offset + 2 * t->go->word_bytes), 0);
+		assign(t, table,
+			part_id(t, &t->map_parts, (uint64_t)id << 2 | 2, "%s table", type->name,
+				l->swiss_table_groups.offset + 2 * t->go->word_bytes),
+			0);
 		if (sonde_go_read(t->go, table, l->swiss_table_groups, &groups) &&
-			sonde_go_read(t->go, table, l->swiss_table_mask, &mask) && mask < UINT64_MAX)
+			sonde_go_read(t->go, table, l->swiss_table_mask, &mask) &&
+			mask < UINT64_MAX)
 			assign(t, groups, type->group, mask + 1);
 	}
 }
 
 /* Go <= 1.23. */
-static void walk_old_map(struct typer *t, uint64_t addr, uint32_t id, const struct sonde_go_type *type)
+static void walk_old_map(
+	struct typer *t, uint64_t addr, uint32_t id, const struct sonde_go_type *type)
 {
 	const struct sonde_go_layout *l = &t->go->layout;
 	uint64_t b, buckets, old;
-	assign(t, addr, part_id(t, &t->map_parts, (uint64_t)id << 2, "%s header", type->name, l->sizeof_hmap), 0);
-	if (!sonde_go_read(t->go, addr, l->hmap_b, &b) || !sonde_go_read(t->go, addr, l->hmap_buckets, &buckets) ||
+	assign(t, addr,
+		part_id(t, &t->map_parts, (uint64_t)id << 2, "%s header", type->name,
+			l->sizeof_hmap),
+		0);
+	if (!sonde_go_read(t->go, addr, l->hmap_b, &b) ||
+		!sonde_go_read(t->go, addr, l->hmap_buckets, &buckets) ||
 		!sonde_go_read(t->go, addr, l->hmap_oldbuckets, &old) || b > 60)
 		return;
 	assign(t, buckets, type->group, UINT64_C(1) << b);
@@ -184,7 +243,8 @@ static void walk_old_map(struct typer *t, uint64_t addr, uint32_t id, const stru
 	for (uint64_t i = 0; bucket->size_bytes > t->go->word_bytes && i >> b == 0; i++) {
 		uint64_t next = buckets + (i + 1) * bucket->size_bytes - t->go->word_bytes;
 		for (int chain = 0; chain < 1024; chain++) {
-			const uint8_t *p = sonde_target_bytes_cached(t->go->target, &cache, next, t->go->word_bytes);
+			const uint8_t *p = sonde_target_bytes_cached(
+				t->go->target, &cache, next, t->go->word_bytes);
 			uint64_t overflow = p ? word_at(t, p) : 0;
 			if (!p)
 				return;
@@ -266,7 +326,8 @@ static void walk_interface(struct typer *t, uint64_t type_addr, const uint8_t *d
 		assign(t, word_at(t, data), id, 1);
 }
 
-static void walk_slot(struct typer *t, const uint8_t *p, const struct sonde_go_slot *slot, int depth)
+static void walk_slot(
+	struct typer *t, const uint8_t *p, const struct sonde_go_slot *slot, int depth)
 {
 	unsigned word = t->go->word_bytes;
 	uint64_t value = word_at(t, p), type;
@@ -321,14 +382,17 @@ static void walk_value(struct typer *t, const uint8_t *bytes, uint64_t len, uint
 	if (depth > MAX_DEPTH)
 		return;
 	const struct sonde_go_type *type = sonde_go_types_slots(t->types, id);
-	if (type->repeat_elem) {
-		const struct sonde_go_type *elem = sonde_go_type_of(t->types, type->repeat_elem);
-		for (uint64_t i = 0; elem->size_bytes && i < type->count && (i + 1) * elem->size_bytes <= len; i++)
-			walk_value(t, bytes + i * elem->size_bytes, elem->size_bytes, type->repeat_elem, depth + 1);
-		return;
-	}
 	for (uint32_t i = 0; i < type->n_slots; i++) {
 		const struct sonde_go_slot *slot = &type->slots[i];
+		if (slot->kind == SONDE_GO_SLOT_ARRAY) {
+			const struct sonde_go_type *array = sonde_go_type_of(t->types, slot->elem);
+			const struct sonde_go_type *elem = sonde_go_type_of(t->types, array->elem);
+			uint64_t at = slot->offset_bytes;
+			for (uint64_t k = 0; k < array->count && at + elem->size_bytes <= len;
+				k++, at += elem->size_bytes)
+				walk_value(t, bytes + at, elem->size_bytes, array->elem, depth + 1);
+			continue;
+		}
 		uint64_t end = slot->offset_bytes + slot_words(slot->kind) * t->go->word_bytes;
 		if (end > len)
 			return;
@@ -340,20 +404,22 @@ static void walk_value(struct typer *t, const uint8_t *bytes, uint64_t len, uint
 static void walk_memory(struct typer *t, uint64_t addr, uint32_t id)
 {
 	const struct sonde_go_type *type = sonde_go_types_slots(t->types, id);
-	if (!type->size_bytes || (!type->n_slots && !type->repeat_elem))
+	if (!type->size_bytes || !type->n_slots)
 		return;
 	const uint8_t *bytes = sonde_target_bytes(t->go->target, addr, type->size_bytes);
 	if (bytes)
 		walk_value(t, bytes, type->size_bytes, id, 0);
 }
 
-static void walk_object(struct typer *t, const struct sonde_go_span *s, uint32_t slot, uint32_t typing)
+static void walk_object(
+	struct typer *t, const struct sonde_go_span *s, uint32_t slot, uint32_t typing)
 {
 	uint32_t id = typing & ~SONDE_CORE_TYPE_MANY;
 	const struct sonde_go_type *type = sonde_go_types_slots(t->types, id);
-	if (!type->size_bytes || (!type->n_slots && !type->repeat_elem))
+	if (!type->size_bytes || !type->n_slots)
 		return;
-	uint64_t start = s->pointers == SONDE_GO_HEADER ? t->go->word_bytes : 0, len = s->slot_bytes - start;
+	uint64_t start = s->pointers == SONDE_GO_HEADER ? (uint64_t)t->go->layout.header_bytes : 0,
+		 len = s->slot_bytes - start;
 	uint64_t addr = sonde_go_span_addr(s, slot) + start;
 	const uint8_t *bytes = s->host ? s->host + slot * s->slot_bytes + start
 				       : sonde_target_bytes(t->go->target, addr, len);
@@ -369,7 +435,19 @@ static void walk_object(struct typer *t, const struct sonde_go_span *s, uint32_t
 
 static void drain(struct typer *t)
 {
-	while (t->work.n) {
+	while (t->work.n || t->statics.n) {
+		if (t->statics.n) {
+			struct static_value v = t->statics.items[--t->statics.n];
+			uint64_t size = sonde_go_type_of(t->types, v.id)->size_bytes;
+			for (uint64_t i = 0; i < v.n; i++) {
+				const uint8_t *bytes =
+					sonde_target_bytes(t->go->target, v.addr + i * size, size);
+				if (!bytes)
+					break;
+				walk_value(t, bytes, size, v.id, 0);
+			}
+			continue;
+		}
 		uint32_t object = t->work.items[--t->work.n];
 		const struct sonde_go_span *s = sonde_go_heap_span_of(t->heap, object);
 		walk_object(t, s, object - s->first, t->of[object]);
@@ -385,11 +463,14 @@ static void type_headers(struct typer *t)
 		const struct sonde_go_span *s = &t->heap->spans[i];
 		if (s->pointers != SONDE_GO_HEADER && s->pointers != SONDE_GO_LARGE)
 			continue;
-		uint64_t start = s->pointers == SONDE_GO_HEADER ? t->go->word_bytes : 0;
+		uint64_t start =
+			s->pointers == SONDE_GO_HEADER ? (uint64_t)t->go->layout.header_bytes : 0;
 		for (uint32_t slot = 0; slot < s->n_slots; slot++) {
 			uint64_t type_addr = s->large_type;
 			if (!sonde_core_marks_has(t->marks, s->first + slot) ||
-				(start && !sonde_go_read_word(t->go, sonde_go_span_addr(s, slot), &type_addr)))
+				(start &&
+					!sonde_go_read_word(
+						t->go, sonde_go_span_addr(s, slot), &type_addr)))
 				continue;
 			uint32_t id = sonde_go_types_runtime(t->types, type_addr);
 			const struct sonde_go_type *type = sonde_go_type_of(t->types, id);
@@ -416,7 +497,8 @@ static void type_globals(struct typer *t)
 	size_t n;
 	const struct sonde_dwarf_global *globals = sonde_dwarf_globals(t->go->dwarf, &n);
 	for (size_t i = 0; i < n; i++) {
-		walk_memory(t, globals[i].addr + t->go->bias, sonde_go_types_dwarf(t->types, globals[i].type));
+		walk_memory(t, globals[i].addr + t->go->bias,
+			sonde_go_types_dwarf(t->types, globals[i].type));
 		drain(t);
 	}
 }
@@ -430,7 +512,8 @@ struct frame_ctx {
 static bool frame_reg(void *ctx, unsigned reg, uint64_t *value)
 {
 	const struct frame_ctx *f = ctx;
-	const struct sonde_machine *machine = sonde_machine_find(sonde_target_info(f->t->go->target)->machine);
+	const struct sonde_machine *machine =
+		sonde_machine_find(sonde_target_info(f->t->go->target)->machine);
 	if (reg == machine->sp) {
 		*value = f->frame->sp;
 		return true;
@@ -447,13 +530,14 @@ static bool frame_memory(void *ctx, uint64_t addr, void *to, size_t len)
 	return sonde_target_read(f->t->go->target, addr, to, len);
 }
 
-static void type_variable(struct typer *t, struct frame_ctx *f, const struct sonde_dwarf_variable *v)
+static void type_variable(
+	struct typer *t, struct frame_ctx *f, const struct sonde_dwarf_variable *v)
 {
 	if (!v->expr)
 		return;
 	uint32_t id = sonde_go_types_dwarf(t->types, v->type);
 	const struct sonde_go_type *type = sonde_go_types_slots(t->types, id);
-	if (!type->size_bytes || (!type->n_slots && !type->repeat_elem))
+	if (!type->size_bytes || !type->n_slots)
 		return;
 	struct sonde_location_context ctx = {
 		.reg = frame_reg,
@@ -469,9 +553,11 @@ static void type_variable(struct typer *t, struct frame_ctx *f, const struct son
 	ctx.frame_base_len = 1;
 	struct sonde_location_piece pieces[MAX_PIECES];
 	size_t n;
-	const char *wrong = sonde_location_evaluate(v->expr, v->expr_len, &ctx, pieces, MAX_PIECES, &n);
+	const char *wrong =
+		sonde_location_evaluate(v->expr, v->expr_len, &ctx, pieces, MAX_PIECES, &n);
 	if (wrong) {
-		sonde_notes_add(t->go->notes, "location of a variable not understood", 0, "%s: %s", v->name, wrong);
+		sonde_notes_add(t->go->notes, "location of a variable not understood", 0, "%s: %s",
+			v->name, wrong);
 		return;
 	}
 	if (n == 1 && pieces[0].kind == SONDE_LOCATION_ADDR) {
@@ -496,9 +582,11 @@ static const struct sonde_dwarf_variables *variables_at(struct typer *t, uint64_
 		return NULL;
 	}
 	if (was_new) {
-		struct sonde_error *err = sonde_dwarf_variables_at(t->go->dwarf, pc - t->go->bias, v);
+		struct sonde_error *err =
+			sonde_dwarf_variables_at(t->go->dwarf, pc - t->go->bias, v);
 		if (err)
-			sonde_notes_add(t->go->notes, "variables of a function not readable", 0, "%s", err->message);
+			sonde_notes_add(t->go->notes, "variables of a function not readable", 0,
+				"%s", err->message);
 		sonde_error_free(err);
 	}
 	return v;
@@ -512,7 +600,8 @@ static void type_frames(struct typer *t, const struct sonde_goroutines *gs)
 			const struct sonde_go_frame *frame = &gs->frames.items[g->first_frame + k];
 			if (frame->flags & SONDE_GO_FRAME_SYSTEM_STACK)
 				continue;
-			const struct sonde_dwarf_variables *v = variables_at(t, sonde_go_frame_lookup_pc(frame));
+			const struct sonde_dwarf_variables *v =
+				variables_at(t, sonde_go_frame_lookup_pc(frame));
 			struct frame_ctx f = {.t = t, .frame = frame};
 			if ((frame->flags & SONDE_GO_FRAME_SIGNALLED) && g->regs.known)
 				f.regs = &g->regs;
@@ -546,25 +635,31 @@ static void type_all(struct typer *t, const struct sonde_goroutines *gs)
 	}
 }
 
-struct sonde_error *sonde_core_type_heap(const struct sonde_go_heap *heap, const struct sonde_goroutines *gs,
-	const struct sonde_core_marks *marks, struct sonde_go_types *types, struct sonde_core_typing **ret)
+struct sonde_error *sonde_core_type_heap(const struct sonde_go_heap *heap,
+	const struct sonde_goroutines *gs, const struct sonde_core_marks *marks,
+	struct sonde_go_types *types, struct sonde_core_typing **ret)
 {
-	sonde_cleanup(sonde_core_typing) struct sonde_core_typing *typing = sonde_new(struct sonde_core_typing);
+	sonde_cleanup(sonde_core_typing) struct sonde_core_typing *typing =
+		sonde_new(struct sonde_core_typing);
 	if (!typing)
 		return &sonde_enomem;
 	typing->types = types;
 	typing->of = sonde_new_array(uint32_t, heap->n_slots);
 	if (!typing->of)
 		return &sonde_enomem;
-	struct typer t = {.heap = heap, .go = heap->go, .marks = marks, .types = types, .of = typing->of};
+	struct typer t = {
+		.heap = heap, .go = heap->go, .marks = marks, .types = types, .of = typing->of};
 	sonde_go_masks_init(&t.masks, heap->go);
 	type_all(&t, gs);
 	sonde_go_masks_deinit(&t.masks);
 	sonde_u32_vec_deinit(&t.work);
+	static_vec_deinit(&t.statics);
+	sonde_u32_map_deinit(&t.static_seen);
 	sonde_u32_map_deinit(&t.closures);
 	sonde_u32_map_deinit(&t.map_parts);
 	sonde_u32_map_deinit(&t.hchans);
-	sonde_map_foreach(i, &t.variables) sonde_dwarf_variables_deinit(&t.variables.values[i]);
+	sonde_map_foreach (i, &t.variables)
+		sonde_dwarf_variables_deinit(&t.variables.values[i]);
 	pc_map_deinit(&t.variables);
 	if (t.no_memory)
 		return &sonde_enomem;

@@ -6,7 +6,13 @@
 #include "base/map.h"
 #include "golang/stack.h"
 
-enum { MAX_LABELS = 256, MAX_LABEL_BYTES = 1024, OLD_MAP_SLOTS = 8, OLD_MAP_MIN_TOP_HASH = 5, MAX_BUCKETS = 1 << 12 };
+enum {
+	MAX_LABELS = 256,
+	MAX_LABEL_BYTES = 1024,
+	OLD_MAP_SLOTS = 8,
+	OLD_MAP_MIN_TOP_HASH = 5,
+	MAX_BUCKETS = 1 << 12
+};
 
 enum label_form { LABELS_NONE, LABELS_LIST, LABELS_OLD_MAP };
 
@@ -44,7 +50,8 @@ static const char *state_name(const struct sonde_go_layout *l, uint32_t status)
 
 /* --- labels --- */
 
-static bool add_label(struct reader *r, struct sonde_goroutine *g, struct sonde_go_label *labels, uint64_t key, uint64_t value)
+static bool add_label(struct reader *r, struct sonde_goroutine *g, struct sonde_go_label *labels,
+	uint64_t key, uint64_t value)
 {
 	char *k = sonde_go_string(r->go, key, MAX_LABEL_BYTES, &r->gs->arena);
 	char *v = sonde_go_string(r->go, value, MAX_LABEL_BYTES, &r->gs->arena);
@@ -55,7 +62,8 @@ static bool add_label(struct reader *r, struct sonde_goroutine *g, struct sonde_
 }
 
 /* runtime/pprof.labelMap since 1.24: a slice of {key, value}. */
-static void read_label_list(struct reader *r, struct sonde_goroutine *g, uint64_t addr, struct sonde_go_label *labels)
+static void read_label_list(
+	struct reader *r, struct sonde_goroutine *g, uint64_t addr, struct sonde_go_label *labels)
 {
 	unsigned word = r->go->word_bytes;
 	uint64_t list, n, at = addr + r->go->layout.label_set_list.offset;
@@ -68,8 +76,8 @@ static void read_label_list(struct reader *r, struct sonde_goroutine *g, uint64_
 }
 
 /* map[string]string of Go <= 1.23 (runtime/map.go bmap): 8 top hashes, 8 keys, 8 values, overflow. */
-static void read_old_buckets(struct reader *r, struct sonde_goroutine *g, uint64_t buckets, uint64_t n,
-	struct sonde_go_label *labels)
+static void read_old_buckets(struct reader *r, struct sonde_goroutine *g, uint64_t buckets,
+	uint64_t n, struct sonde_go_label *labels)
 {
 	unsigned word = r->go->word_bytes;
 	uint64_t bucket_bytes = OLD_MAP_SLOTS + OLD_MAP_SLOTS * 4 * word + word;
@@ -92,7 +100,8 @@ static void read_old_buckets(struct reader *r, struct sonde_goroutine *g, uint64
 	}
 }
 
-static void read_label_map(struct reader *r, struct sonde_goroutine *g, uint64_t addr, struct sonde_go_label *labels)
+static void read_label_map(
+	struct reader *r, struct sonde_goroutine *g, uint64_t addr, struct sonde_go_label *labels)
 {
 	const struct sonde_go_layout *l = &r->go->layout;
 	uint64_t hmap, b, buckets, old;
@@ -108,9 +117,11 @@ static void read_label_map(struct reader *r, struct sonde_goroutine *g, uint64_t
 static void read_labels(struct reader *r, struct sonde_goroutine *g)
 {
 	uint64_t addr;
-	if (r->label_form == LABELS_NONE || !sonde_go_read(r->go, g->addr, r->go->layout.g_labels, &addr) || !addr)
+	if (r->label_form == LABELS_NONE ||
+		!sonde_go_read(r->go, g->addr, r->go->layout.g_labels, &addr) || !addr)
 		return;
-	struct sonde_go_label *labels = sonde_arena_array(&r->gs->arena, struct sonde_go_label, MAX_LABELS);
+	struct sonde_go_label *labels =
+		sonde_arena_array(&r->gs->arena, struct sonde_go_label, MAX_LABELS);
 	if (!labels)
 		return;
 	g->labels = labels;
@@ -122,7 +133,8 @@ static void read_labels(struct reader *r, struct sonde_goroutine *g)
 
 static enum label_form find_label_form(struct sonde_go *go)
 {
-	const struct sonde_dwarf_type *t = sonde_dwarf_type_find(go->dwarf, "runtime/pprof.labelMap");
+	const struct sonde_dwarf_type *t =
+		sonde_dwarf_type_find(go->dwarf, "runtime/pprof.labelMap");
 	const struct sonde_dwarf_type *bare = t ? sonde_dwarf_type_bare(go->dwarf, t->id) : NULL;
 	if (!bare)
 		return LABELS_NONE;
@@ -181,7 +193,8 @@ static struct sonde_error *read_goroutine(struct reader *r, uint64_t addr)
 	const struct sonde_go_layout *l = &go->layout;
 	const uint8_t *bytes = sonde_target_bytes(go->target, addr, l->sizeof_g);
 	if (!bytes) {
-		sonde_notes_add(go->notes, "goroutine record not readable", 0, "g at 0x%" PRIx64, addr);
+		sonde_notes_add(
+			go->notes, "goroutine record not readable", 0, "g at 0x%" PRIx64, addr);
 		return NULL;
 	}
 	uint32_t status = (uint32_t)sonde_go_load(bytes, l->g_status);
@@ -190,7 +203,8 @@ static struct sonde_error *read_goroutine(struct reader *r, uint64_t addr)
 		.id = sonde_go_load(bytes, l->g_goid),
 		.status = status & ~(uint32_t)l->g_scan,
 		.scanned = status & (uint32_t)l->g_scan,
-		.wait_since = l->g_waitsince.size ? (int64_t)sonde_go_load(bytes, l->g_waitsince) : 0,
+		.wait_since =
+			l->g_waitsince.size ? (int64_t)sonde_go_load(bytes, l->g_waitsince) : 0,
 		.created_by_pc = sonde_go_load(bytes, l->g_gopc),
 		.start_pc = sonde_go_load(bytes, l->g_startpc),
 		.parent_id = l->g_parent_goid.size ? sonde_go_load(bytes, l->g_parent_goid) : 0,
@@ -204,7 +218,8 @@ static struct sonde_error *read_goroutine(struct reader *r, uint64_t addr)
 	}
 	g.state = state_name(l, g.status);
 	uint64_t reason = sonde_go_load(bytes, l->g_waitreason);
-	if ((g.status == l->g_waiting || g.status == l->g_leaked) && reason && reason < go->n_wait_reasons)
+	if ((g.status == l->g_waiting || g.status == l->g_leaked) && reason &&
+		reason < go->n_wait_reasons)
 		g.wait_reason = go->wait_reasons[reason];
 	g.system = is_system(go, g.start_pc);
 	read_labels(r, &g);
@@ -222,11 +237,13 @@ static struct sonde_error *read_goroutine(struct reader *r, uint64_t addr)
 			.regs = regs,
 			.status = g.status,
 		};
-		SONDE_TRY(sonde_go_stack_walk(&ctx, &r->gs->arena, &r->gs->frames, &g.cut, &g.regs));
+		SONDE_TRY(
+			sonde_go_stack_walk(&ctx, &r->gs->arena, &r->gs->frames, &g.cut, &g.regs));
 	}
 	g.n_frames = r->gs->frames.n - g.first_frame;
 	if (g.cut)
-		sonde_notes_add(go->notes, "goroutine stack cut short", 0, "goroutine %" PRIu64 " %s", g.id, g.cut);
+		sonde_notes_add(go->notes, "goroutine stack cut short", 0,
+			"goroutine %" PRIu64 " %s", g.id, g.cut);
 	return sonde_goroutine_vec_push(&r->gs->all, g) ? NULL : &sonde_enomem;
 }
 
@@ -243,12 +260,15 @@ static struct sonde_error *read_all(struct reader *r)
 	}
 	r->label_form = find_label_form(go);
 	uint64_t allgs = sonde_go_global(go, "runtime.allgs", NULL), list, n;
-	if (!allgs || !sonde_go_read_word(go, allgs, &list) || !sonde_go_read_word(go, allgs + go->word_bytes, &n))
+	if (!allgs || !sonde_go_read_word(go, allgs, &list) ||
+		!sonde_go_read_word(go, allgs + go->word_bytes, &n))
 		return sonde_error_new(SONDE_FAULT, "goroutines: runtime.allgs is not readable");
-	const uint8_t *pointers = n <= UINT32_MAX ? sonde_target_bytes(go->target, list, n * go->word_bytes) : NULL;
+	const uint8_t *pointers =
+		n <= UINT32_MAX ? sonde_target_bytes(go->target, list, n * go->word_bytes) : NULL;
 	if (!pointers)
 		return sonde_error_new(SONDE_FAULT,
-			"goroutines: the list of %" PRIu64 " at 0x%" PRIx64 " is not readable", n, list);
+			"goroutines: the list of %" PRIu64 " at 0x%" PRIx64 " is not readable", n,
+			list);
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t addr = 0;
 		memcpy(&addr, pointers + i * go->word_bytes, go->word_bytes);
@@ -259,7 +279,8 @@ static struct sonde_error *read_all(struct reader *r)
 
 struct sonde_error *sonde_goroutines_open(struct sonde_go *go, struct sonde_goroutines **ret)
 {
-	sonde_cleanup(sonde_goroutines) struct sonde_goroutines *gs = sonde_new(struct sonde_goroutines);
+	sonde_cleanup(sonde_goroutines) struct sonde_goroutines *gs =
+		sonde_new(struct sonde_goroutines);
 	if (!gs)
 		return &sonde_enomem;
 	gs->go = go;
@@ -282,7 +303,8 @@ void sonde_goroutines_free(struct sonde_goroutines *gs)
 	free(gs);
 }
 
-bool sonde_go_frame_function(const struct sonde_go *go, const struct sonde_go_frame *f, struct sonde_pcfunc *ret)
+bool sonde_go_frame_function(
+	const struct sonde_go *go, const struct sonde_go_frame *f, struct sonde_pcfunc *ret)
 {
 	return sonde_pclntab_function(&go->modules[f->module].functions, f->function, ret);
 }
@@ -293,6 +315,6 @@ size_t sonde_go_frame_calls(const struct sonde_go *go, const struct sonde_go_fra
 	struct sonde_pcfunc function;
 	if (!sonde_go_frame_function(go, f, &function))
 		return 0;
-	return sonde_pclntab_calls(
-		&go->modules[f->module].functions, &function, sonde_go_frame_lookup_pc(f), calls, max);
+	return sonde_pclntab_calls(&go->modules[f->module].functions, &function,
+		sonde_go_frame_lookup_pc(f), calls, max);
 }

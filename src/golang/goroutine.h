@@ -9,17 +9,19 @@
 #include "golang/runtime.h"
 
 enum sonde_go_frame_flags {
-	SONDE_GO_FRAME_EXACT = 1,        /* pc is the instruction itself, no return address */
-	SONDE_GO_FRAME_CONSERVATIVE = 2, /* no pointer map is valid at pc: any word may be a pointer */
+	SONDE_GO_FRAME_EXACT = 1, /* pc is the instruction itself, no return address */
+	SONDE_GO_FRAME_CONSERVATIVE =
+		2, /* no pointer map is valid at pc: any word may be a pointer */
 	SONDE_GO_FRAME_SYSTEM_STACK = 4, /* on the thread's g0 or signal stack: holds no roots */
-	SONDE_GO_FRAME_SIGNALLED = 8,    /* a signal interrupted it: what stands above is the handler */
-	SONDE_GO_FRAME_TRAPPED = 16,     /* called runtime.sigpanic without meaning to */
+	SONDE_GO_FRAME_SIGNALLED =
+		8, /* a signal interrupted it: what stands above is the handler */
+	SONDE_GO_FRAME_TRAPPED = 16, /* called runtime.sigpanic without meaning to */
 };
 
 /* One physical frame of Go code. Several calls may be inlined into it: sonde_go_frame_calls(). */
 struct sonde_go_frame {
 	uint64_t pc, sp;
-	uint64_t fp;   /* the caller's stack pointer at the call (Go's frame.fp, DWARF's CFA) */
+	uint64_t fp; /* the caller's stack pointer at the call (Go's frame.fp, DWARF's CFA) */
 	uint64_t varp; /* end of the locals */
 	uint64_t argp; /* arguments in memory */
 	uint32_t function; /* index in the module's table */
@@ -52,7 +54,8 @@ struct sonde_goroutine {
 	size_t n_labels;
 	size_t first_frame, n_frames; /* innermost first, in sonde_goroutines.frames */
 	const char *cut; /* why the frames end early; NULL = they are all there */
-	struct sonde_regs regs; /* of its interrupted frame, where one has registers; known 0 = none */
+	struct sonde_regs
+		regs; /* of its interrupted frame, where one has registers; known 0 = none */
 };
 SONDE_DEFINE_VEC(sonde_goroutine_vec, struct sonde_goroutine)
 
@@ -64,7 +67,8 @@ struct sonde_goroutines {
 	uint64_t n_dead; /* free records kept by the runtime */
 };
 
-struct sonde_error *sonde_goroutines_open(struct sonde_go *go, struct sonde_goroutines **ret) SONDE_CHECK;
+struct sonde_error *sonde_goroutines_open(
+	struct sonde_go *go, struct sonde_goroutines **ret) SONDE_CHECK;
 void sonde_goroutines_free(struct sonde_goroutines *gs);
 SONDE_DEFINE_CLEANUP(sonde_goroutines)
 
@@ -73,7 +77,8 @@ size_t sonde_go_frame_calls(const struct sonde_go *go, const struct sonde_go_fra
 	struct sonde_pccall *calls, size_t max);
 
 /* The function table row of a frame. */
-bool sonde_go_frame_function(const struct sonde_go *go, const struct sonde_go_frame *f, struct sonde_pcfunc *ret);
+bool sonde_go_frame_function(
+	const struct sonde_go *go, const struct sonde_go_frame *f, struct sonde_pcfunc *ret);
 
 /* The pc to look lines and variables up by: the instruction that was executing. */
 static inline uint64_t sonde_go_frame_lookup_pc(const struct sonde_go_frame *f)

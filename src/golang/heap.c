@@ -5,7 +5,8 @@
 #include <string.h>
 
 enum {
-	CHUNK_SHIFT = 26, /* 64 MB: the runtime's arena on 64-bit machines; only a table size here */
+	CHUNK_SHIFT =
+		26, /* 64 MB: the runtime's arena on 64-bit machines; only a table size here */
 	MAX_SPECIALS = 1 << 26,
 	MAX_SPECIALS_OF_SPAN = 1 << 20,
 	/* sizeof(spanInlineMarkBits), runtime/mgcmark_greenteagc.go, Go 1.26 and 1.27 (1.25 as an experiment). */
@@ -30,7 +31,8 @@ static void load_span(const struct sonde_go_layout *l, const uint8_t *bytes, str
 		.free_index = sonde_go_load(bytes, l->span_freeindex),
 		.alloc_bits = sonde_go_load(bytes, l->span_alloc_bits),
 		.specials = sonde_go_load(bytes, l->span_specials),
-		.large_type = l->span_large_type.size ? sonde_go_load(bytes, l->span_large_type) : 0,
+		.large_type =
+			l->span_large_type.size ? sonde_go_load(bytes, l->span_large_type) : 0,
 		.class = (uint8_t)sonde_go_load(bytes, l->span_class),
 		.state = (uint8_t)sonde_go_load(bytes, l->span_state),
 		.user_arena = l->span_user_arena.size && sonde_go_load(bytes, l->span_user_arena),
@@ -41,11 +43,13 @@ static void load_span(const struct sonde_go_layout *l, const uint8_t *bytes, str
 static bool span_is_sane(const struct sonde_go_layout *l, const struct raw_span *r)
 {
 	uint64_t bytes, end, used;
-	return r->base && r->base % (uint64_t)l->page_bytes == 0 && r->n_pages && r->n_pages <= UINT32_MAX &&
-	       !__builtin_mul_overflow(r->n_pages, (uint64_t)l->page_bytes, &bytes) &&
-	       !__builtin_add_overflow(r->base, bytes, &end) && r->slot_bytes && r->n_slots &&
-	       r->n_slots <= UINT16_MAX && !__builtin_mul_overflow(r->n_slots, r->slot_bytes, &used) &&
-	       used <= bytes && r->free_index <= r->n_slots;
+	return r->base && r->base % (uint64_t)l->page_bytes == 0 && r->n_pages &&
+		r->n_pages <= UINT32_MAX &&
+		!__builtin_mul_overflow(r->n_pages, (uint64_t)l->page_bytes, &bytes) &&
+		!__builtin_add_overflow(r->base, bytes, &end) && r->slot_bytes && r->n_slots &&
+		r->n_slots <= UINT16_MAX &&
+		!__builtin_mul_overflow(r->n_slots, r->slot_bytes, &used) && used <= bytes &&
+		r->free_index <= r->n_slots;
 }
 
 static enum sonde_go_pointers pointers_of(const struct sonde_go_layout *l, const struct raw_span *r)
@@ -98,7 +102,8 @@ struct span_source {
 };
 
 /* Read all mspans: fill h->spans, unsorted, `first` unset; the head of each special list goes into *sources. */
-static struct sonde_error *read_spans(struct sonde_go_heap *h, const uint8_t *list, uint64_t n, struct sonde_u64_vec *heads)
+static struct sonde_error *read_spans(
+	struct sonde_go_heap *h, const uint8_t *list, uint64_t n, struct sonde_u64_vec *heads)
 {
 	struct sonde_go *go = h->go;
 	const struct sonde_go_layout *l = &go->layout;
@@ -109,9 +114,11 @@ static struct sonde_error *read_spans(struct sonde_go_heap *h, const uint8_t *li
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t addr = 0;
 		memcpy(&addr, list + i * go->word_bytes, go->word_bytes);
-		const uint8_t *bytes = sonde_target_bytes_cached(go->target, &cache, addr, l->sizeof_mspan);
+		const uint8_t *bytes =
+			sonde_target_bytes_cached(go->target, &cache, addr, l->sizeof_mspan);
 		if (!bytes) {
-			sonde_notes_add(go->notes, "heap span record not readable", 0, "mspan at 0x%" PRIx64, addr);
+			sonde_notes_add(go->notes, "heap span record not readable", 0,
+				"mspan at 0x%" PRIx64, addr);
 			continue;
 		}
 		struct raw_span r;
@@ -121,7 +128,8 @@ static struct sonde_error *read_spans(struct sonde_go_heap *h, const uint8_t *li
 		if (r.state != l->state_in_use)
 			continue;
 		if (!span_is_sane(l, &r)) {
-			sonde_notes_add(go->notes, "heap span record damaged", 0, "mspan at 0x%" PRIx64, addr);
+			sonde_notes_add(go->notes, "heap span record damaged", 0,
+				"mspan at 0x%" PRIx64, addr);
 			continue;
 		}
 		struct sonde_go_span *s = &h->spans[h->n_spans++];
@@ -129,10 +137,12 @@ static struct sonde_error *read_spans(struct sonde_go_heap *h, const uint8_t *li
 		*s = (struct sonde_go_span){
 			.base = r.base,
 			.slot_bytes = r.slot_bytes,
-			.host = sonde_target_bytes_cached(go->target, &page_cache, r.base, span_bytes),
-			.alloc_bits = r.alloc_bits ? sonde_target_bytes_cached(go->target, &bits_cache,
-							     r.alloc_bits, (r.n_slots + 7) / 8)
-						   : NULL,
+			.host = sonde_target_bytes_cached(
+				go->target, &page_cache, r.base, span_bytes),
+			.alloc_bits = r.alloc_bits
+				? sonde_target_bytes_cached(go->target, &bits_cache, r.alloc_bits,
+					  (r.n_slots + 7) / 8)
+				: NULL,
 			.large_type = r.large_type,
 			.n_slots = (uint32_t)r.n_slots,
 			.n_pages = (uint32_t)r.n_pages,
@@ -144,15 +154,18 @@ static struct sonde_error *read_spans(struct sonde_go_heap *h, const uint8_t *li
 		h->in_use_bytes += span_bytes;
 		if (!s->host) {
 			h->n_unreadable_spans++;
-			sonde_notes_add(go->notes, "heap span not (wholly) readable: bytes", span_bytes,
-				"0x%" PRIx64, r.base);
+			sonde_notes_add(go->notes, "heap span not (wholly) readable: bytes",
+				span_bytes, "0x%" PRIx64, r.base);
 		}
 		if (!s->alloc_bits && r.free_index < r.n_slots)
 			sonde_notes_add(go->notes, "allocation bits of a heap span not readable", 0,
 				"0x%" PRIx64, r.base);
 		if (s->pointers == SONDE_GO_USER_ARENA)
-			sonde_notes_add(go->notes, "user arena chunk not scanned: bytes", span_bytes, "0x%" PRIx64, r.base);
-		if (r.specials && !(sonde_u64_vec_push(heads, r.base) && sonde_u64_vec_push(heads, r.specials)))
+			sonde_notes_add(go->notes, "user arena chunk not scanned: bytes",
+				span_bytes, "0x%" PRIx64, r.base);
+		if (r.specials &&
+			!(sonde_u64_vec_push(heads, r.base) &&
+				sonde_u64_vec_push(heads, r.specials)))
 			return &sonde_enomem;
 	}
 	return NULL;
@@ -167,7 +180,8 @@ static struct sonde_error *number_slots(struct sonde_go_heap *h)
 	for (uint32_t i = 0; i < h->n_spans; i++) {
 		struct sonde_go_span *s = &h->spans[i];
 		if (s->base < end) {
-			sonde_notes_add(h->go->notes, "heap span record damaged", 0, "overlap at 0x%" PRIx64, s->base);
+			sonde_notes_add(h->go->notes, "heap span record damaged", 0,
+				"overlap at 0x%" PRIx64, s->base);
 			continue;
 		}
 		if (next + s->n_slots > UINT32_MAX)
@@ -192,11 +206,13 @@ static struct sonde_error *index_pages(struct sonde_go_heap *h)
 	h->chunk_shift = CHUNK_SHIFT;
 	h->page_shift = (unsigned)__builtin_ctzll((uint64_t)h->go->layout.page_bytes);
 	if (h->page_shift >= CHUNK_SHIFT)
-		return sonde_error_new(SONDE_UNSUPPORTED, "heap: pages of %lld bytes", (long long)h->go->layout.page_bytes);
+		return sonde_error_new(SONDE_UNSUPPORTED, "heap: pages of %lld bytes",
+			(long long)h->go->layout.page_bytes);
 	h->n_chunks = ((h->high - h->low) >> CHUNK_SHIFT) + 1;
 	/* Addresses have 48 bits (57 on some machines, which Go does not use): 32 MB of chunk pointers at the worst. */
 	if (h->n_chunks > (uint64_t)1 << (48 - CHUNK_SHIFT))
-		return sonde_error_new(SONDE_BAD_DATA, "heap: spans from 0x%" PRIx64 " to 0x%" PRIx64, h->low, h->high);
+		return sonde_error_new(SONDE_BAD_DATA,
+			"heap: spans from 0x%" PRIx64 " to 0x%" PRIx64, h->low, h->high);
 	h->chunks = sonde_new_array(uint32_t *, h->n_chunks);
 	if (!h->chunks)
 		return &sonde_enomem;
@@ -215,7 +231,8 @@ static struct sonde_error *index_pages(struct sonde_go_heap *h)
 	return NULL;
 }
 
-static void read_special_words(const struct sonde_go_heap *h, uint64_t addr, int64_t kind, struct sonde_go_special *s)
+static void read_special_words(
+	const struct sonde_go_heap *h, uint64_t addr, int64_t kind, struct sonde_go_special *s)
 {
 	const struct sonde_go *go = h->go;
 	const struct sonde_go_layout *l = &go->layout;
@@ -250,13 +267,16 @@ static struct sonde_error *read_specials(struct sonde_go_heap *h, const struct s
 		uint64_t base = heads->items[i], addr = heads->items[i + 1], next = 0;
 		for (size_t n = 0; addr; addr = next, n++) {
 			uint64_t kind, offset;
-			if (n == MAX_SPECIALS_OF_SPAN || !sonde_go_read(go, addr, l->special_kind, &kind) ||
+			if (n == MAX_SPECIALS_OF_SPAN ||
+				!sonde_go_read(go, addr, l->special_kind, &kind) ||
 				!sonde_go_read(go, addr, l->special_offset, &offset) ||
 				!sonde_go_read(go, addr, l->special_next, &next)) {
-				sonde_notes_add(go->notes, "list of finalizers cut short", 0, "span 0x%" PRIx64, base);
+				sonde_notes_add(go->notes, "list of finalizers cut short", 0,
+					"span 0x%" PRIx64, base);
 				break;
 			}
-			if ((int64_t)kind != l->special_kind_finalizer && (int64_t)kind != l->special_kind_cleanup &&
+			if ((int64_t)kind != l->special_kind_finalizer &&
+				(int64_t)kind != l->special_kind_cleanup &&
 				(int64_t)kind != l->special_kind_weak_handle)
 				continue;
 			struct sonde_go_span *span;
@@ -272,8 +292,8 @@ static struct sonde_error *read_specials(struct sonde_go_heap *h, const struct s
 	}
 	qsort(h->specials.items, h->specials.n, sizeof(*h->specials.items), by_object);
 	for (size_t i = h->specials.n; i-- > 0;) {
-		struct sonde_go_span *s =
-			(struct sonde_go_span *)sonde_go_heap_span_of(h, h->specials.items[i].object);
+		struct sonde_go_span *s = (struct sonde_go_span *)sonde_go_heap_span_of(
+			h, h->specials.items[i].object);
 		s->specials = (uint32_t)i + 1;
 	}
 	return NULL;
@@ -300,7 +320,8 @@ const uint8_t *sonde_go_span_heap_bits(const struct sonde_go_heap *h, const stru
 	if (bits_bytes + trailer > span_bytes)
 		return NULL;
 	uint64_t offset = span_bytes - bits_bytes - trailer;
-	return s->host ? s->host + offset : sonde_target_bytes(h->go->target, s->base + offset, bits_bytes);
+	return s->host ? s->host + offset
+		       : sonde_target_bytes(h->go->target, s->base + offset, bits_bytes);
 }
 
 struct sonde_error *sonde_go_heap_open(struct sonde_go *go, struct sonde_go_heap **ret)
@@ -309,21 +330,27 @@ struct sonde_error *sonde_go_heap_open(struct sonde_go *go, struct sonde_go_heap
 	if (!h)
 		return &sonde_enomem;
 	h->go = go;
-	const struct sonde_dwarf_type *inline_marks = sonde_dwarf_type_find(go->dwarf, "runtime.spanInlineMarkBits");
+	const struct sonde_dwarf_type *inline_marks =
+		sonde_dwarf_type_find(go->dwarf, "runtime.spanInlineMarkBits");
 	if (inline_marks && inline_marks->size_bytes == INLINE_MARKS_BYTES) {
 		h->bits_trailer_bytes = INLINE_MARKS_BYTES;
 		h->trailer_min_slot_bytes = INLINE_MARKS_MIN_SLOT_BYTES;
 	}
 	uint64_t mheap = sonde_go_global(go, "runtime.mheap_", NULL), list, n;
 	if (!mheap)
-		return sonde_error_new(SONDE_NOT_FOUND, "heap: no runtime.mheap_ in the executable's DWARF");
+		return sonde_error_new(
+			SONDE_NOT_FOUND, "heap: no runtime.mheap_ in the executable's DWARF");
 	uint64_t slice = mheap + go->layout.mheap_allspans.offset;
-	if (!sonde_go_read_word(go, slice, &list) || !sonde_go_read_word(go, slice + go->word_bytes, &n))
-		return sonde_error_new(SONDE_FAULT, "heap: runtime.mheap_ at 0x%" PRIx64 " is not readable", mheap);
-	const uint8_t *pointers = n <= UINT32_MAX ? sonde_target_bytes(go->target, list, n * go->word_bytes) : NULL;
+	if (!sonde_go_read_word(go, slice, &list) ||
+		!sonde_go_read_word(go, slice + go->word_bytes, &n))
+		return sonde_error_new(SONDE_FAULT,
+			"heap: runtime.mheap_ at 0x%" PRIx64 " is not readable", mheap);
+	const uint8_t *pointers =
+		n <= UINT32_MAX ? sonde_target_bytes(go->target, list, n * go->word_bytes) : NULL;
 	if (!pointers)
 		return sonde_error_new(SONDE_FAULT,
-			"heap: the list of %" PRIu64 " spans at 0x%" PRIx64 " is not readable", n, list);
+			"heap: the list of %" PRIu64 " spans at 0x%" PRIx64 " is not readable", n,
+			list);
 	sonde_cleanup(sonde_u64_vec) struct sonde_u64_vec heads = {0};
 	SONDE_TRY(read_spans(h, pointers, n, &heads));
 	SONDE_TRY(number_slots(h));

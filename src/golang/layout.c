@@ -20,7 +20,8 @@ static bool next_name(const char **names, char to[NAME_MAX_BYTES])
 	return true;
 }
 
-static const struct sonde_dwarf_member *member_of(const struct sonde_dwarf_type *t, const char *name, size_t len)
+static const struct sonde_dwarf_member *member_of(
+	const struct sonde_dwarf_type *t, const char *name, size_t len)
 {
 	for (size_t i = 0; i < t->n_members; i++) {
 		const struct sonde_dwarf_member *m = &t->members[i];
@@ -31,8 +32,8 @@ static const struct sonde_dwarf_member *member_of(const struct sonde_dwarf_type 
 }
 
 /* "a.b.c" below t. */
-static bool walk_path(
-	struct sonde_dwarf *dwarf, const struct sonde_dwarf_type *t, const char *path, struct sonde_go_field *ret)
+static bool walk_path(struct sonde_dwarf *dwarf, const struct sonde_dwarf_type *t, const char *path,
+	struct sonde_go_field *ret)
 {
 	uint64_t offset = 0;
 	for (;;) {
@@ -97,18 +98,19 @@ static int64_t resolve_constant(struct sonde_dwarf *dwarf, const char *names, in
 static struct sonde_error *missing(const char *what, const char *path)
 {
 	return sonde_error_new(SONDE_UNSUPPORTED,
-		"runtime layout: the executable's DWARF has no %s%s%s (a Go version this build does not know)", what,
-		*path ? "." : "", path);
+		"runtime layout: the executable's DWARF has no %s%s%s (a Go version this build "
+		"does not know)",
+		what, *path ? "." : "", path);
 }
 
 struct sonde_error *sonde_go_layout_resolve(struct sonde_dwarf *dwarf, struct sonde_go_layout *ret)
 {
 	struct sonde_go_layout l = {0};
-#define F(member, types, paths, need)                                                              \
-	if (!resolve_field(dwarf, types, paths, &l.member) && (need) == REQUIRED)                  \
+#define F(member, types, paths, need)                                             \
+	if (!resolve_field(dwarf, types, paths, &l.member) && (need) == REQUIRED) \
 		return missing(types, paths);
-#define T(member, types, need)                                                                     \
-	if (!resolve_size(dwarf, types, &l.member) && (need) == REQUIRED)                          \
+#define T(member, types, need)                                            \
+	if (!resolve_size(dwarf, types, &l.member) && (need) == REQUIRED) \
 		return missing(types, "");
 #define C(member, names, fallback) l.member = resolve_constant(dwarf, names, fallback);
 	SONDE_GO_FIELDS(F)
@@ -117,10 +119,11 @@ struct sonde_error *sonde_go_layout_resolve(struct sonde_dwarf *dwarf, struct so
 #undef F
 #undef T
 #undef C
-	if (l.page_bytes <= 0 || (l.page_bytes & (l.page_bytes - 1)) || l.heap_arena_bytes < l.page_bytes ||
-		l.header_min_bytes <= 0)
-		return sonde_error_new(SONDE_UNSUPPORTED, "runtime layout: page size %lld, arena size %lld",
-			(long long)l.page_bytes, (long long)l.heap_arena_bytes);
+	if (l.page_bytes <= 0 || (l.page_bytes & (l.page_bytes - 1)) ||
+		l.heap_arena_bytes < l.page_bytes || l.header_min_bytes <= 0)
+		return sonde_error_new(SONDE_UNSUPPORTED,
+			"runtime layout: page size %lld, arena size %lld", (long long)l.page_bytes,
+			(long long)l.heap_arena_bytes);
 	*ret = l;
 	return NULL;
 }

@@ -36,7 +36,8 @@ static bool read_descriptor(const struct sonde_go *go, uint64_t addr, struct des
 	const uint8_t *bytes = sonde_target_bytes(go->target, addr, l->sizeof_type);
 	if (!bytes)
 		return false;
-	uint64_t kind = sonde_go_load(bytes, l->type_kind), tflag = sonde_go_load(bytes, l->type_tflag);
+	uint64_t kind = sonde_go_load(bytes, l->type_kind),
+		 tflag = sonde_go_load(bytes, l->type_tflag);
 	*d = (struct descriptor){
 		.size_bytes = sonde_go_load(bytes, l->type_size),
 		.ptr_bytes = sonde_go_load(bytes, l->type_ptr_bytes),
@@ -46,7 +47,7 @@ static bool read_descriptor(const struct sonde_go *go, uint64_t addr, struct des
 		.on_demand = tflag & (uint64_t)l->tflag_gc_mask_on_demand,
 	};
 	return d->size_bytes && d->ptr_bytes <= d->size_bytes && d->ptr_bytes <= MAX_PTR_BYTES &&
-	       d->ptr_bytes % go->word_bytes == 0;
+		d->ptr_bytes % go->word_bytes == 0;
 }
 
 /* Or n bits of `from` into `to`, from bit `at` on. */
@@ -101,7 +102,8 @@ static uint64_t word_behind(const struct sonde_go *go, uint64_t type, unsigned w
 }
 
 /* Write the mask of the type at addr into `to` from bit `at`, n_bits in all; as runtime/type.go buildGCMask. */
-static bool build(const struct sonde_go *go, uint64_t addr, uint64_t *to, uint64_t at, uint64_t n_bits, int depth)
+static bool build(const struct sonde_go *go, uint64_t addr, uint64_t *to, uint64_t at,
+	uint64_t n_bits, int depth)
 {
 	struct descriptor d;
 	if (depth > MAX_DEPTH || !read_descriptor(go, addr, &d))
@@ -136,7 +138,8 @@ static bool build(const struct sonde_go *go, uint64_t addr, uint64_t *to, uint64
 		if (!read_descriptor(go, elem, &e))
 			return false;
 		for (uint64_t i = 0; i < count && e.ptr_bytes; i++) {
-			if (!build(go, elem, to, at + i * (e.size_bytes / go->word_bytes), n_bits, depth + 1))
+			if (!build(go, elem, to, at + i * (e.size_bytes / go->word_bytes), n_bits,
+				    depth + 1))
 				return false;
 		}
 		return true;
@@ -152,7 +155,8 @@ static bool build(const struct sonde_go *go, uint64_t addr, uint64_t *to, uint64
 				return false;
 			/* Fields without pointers may have a size that is no multiple of a word. */
 			if (read_descriptor(go, type, &e) && e.ptr_bytes &&
-				!build(go, type, to, at + offset / go->word_bytes, n_bits, depth + 1))
+				!build(go, type, to, at + offset / go->word_bytes, n_bits,
+					depth + 1))
 				return false;
 		}
 		return true;

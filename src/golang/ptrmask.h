@@ -31,7 +31,8 @@ SONDE_DEFINE_CLEANUP_DEINIT(sonde_go_masks)
 const struct sonde_go_mask *sonde_go_masks_make_(struct sonde_go_masks *m, uint64_t type_addr);
 
 /* The mask of the type whose descriptor stands at type_addr; NULL where it is not readable or makes no sense. */
-static inline const struct sonde_go_mask *sonde_go_masks_find(struct sonde_go_masks *m, uint64_t type_addr)
+static inline const struct sonde_go_mask *sonde_go_masks_find(
+	struct sonde_go_masks *m, uint64_t type_addr)
 {
 	if (sonde_likely(type_addr == m->last_type))
 		return m->last;

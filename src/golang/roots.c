@@ -32,7 +32,8 @@ static uint64_t load_word(const struct sonde_go *go, const uint8_t *p)
 
 /* --- package variables --- */
 
-static void visit_section(struct visitor *v, uint64_t start, uint64_t end, uint64_t mask_addr, uint64_t mask_bits)
+static void visit_section(
+	struct visitor *v, uint64_t start, uint64_t end, uint64_t mask_addr, uint64_t mask_bits)
 {
 	const struct sonde_go *go = v->go;
 	uint64_t n = (end - start) / go->word_bytes;
@@ -42,7 +43,8 @@ static void visit_section(struct visitor *v, uint64_t start, uint64_t end, uint6
 		return;
 	const uint8_t *mask = sonde_target_bytes(go->target, mask_addr, (n + 7) / 8);
 	if (!mask) {
-		sonde_notes_add(go->notes, "pointer mask of package variables not readable", 0, "0x%" PRIx64, mask_addr);
+		sonde_notes_add(go->notes, "pointer mask of package variables not readable", 0,
+			"0x%" PRIx64, mask_addr);
 		return;
 	}
 	const uint8_t *words = sonde_target_bytes(go->target, start, n * go->word_bytes);
@@ -56,27 +58,31 @@ static void visit_section(struct visitor *v, uint64_t start, uint64_t end, uint6
 			continue;
 		uint64_t value;
 		if (words)
-			emit(v, start + i * go->word_bytes, load_word(go, words + i * go->word_bytes));
+			emit(v, start + i * go->word_bytes,
+				load_word(go, words + i * go->word_bytes));
 		else if (sonde_go_read_word(go, start + i * go->word_bytes, &value))
 			emit(v, start + i * go->word_bytes, value);
 		else
 			n_lost++;
 	}
 	if (n_lost)
-		sonde_notes_add(go->notes, "package variables not readable: words", n_lost, "from 0x%" PRIx64, start);
+		sonde_notes_add(go->notes, "package variables not readable: words", n_lost,
+			"from 0x%" PRIx64, start);
 }
 
 /* --- finalizers and cleanups that are about to run (runtime/mfinal.go allfin, mcleanup.go gcCleanups) --- */
 
-static void visit_queue(struct visitor *v, uint64_t block, struct sonde_go_field link, struct sonde_go_field count,
-	struct sonde_go_field items, uint32_t item_bytes, const struct sonde_go_field *words, size_t n_words)
+static void visit_queue(struct visitor *v, uint64_t block, struct sonde_go_field link,
+	struct sonde_go_field count, struct sonde_go_field items, uint32_t item_bytes,
+	const struct sonde_go_field *words, size_t n_words)
 {
 	const struct sonde_go *go = v->go;
 	for (int i = 0; block; i++) {
 		uint64_t n, next;
 		if (i == MAX_FINALIZER_BLOCKS || !sonde_go_read(go, block, count, &n) ||
 			!sonde_go_read(go, block, link, &next)) {
-			sonde_notes_add(go->notes, "queue of finalizers cut short", 0, "block 0x%" PRIx64, block);
+			sonde_notes_add(go->notes, "queue of finalizers cut short", 0,
+				"block 0x%" PRIx64, block);
 			return;
 		}
 		for (uint64_t k = 0; k < n && (k + 1) * item_bytes <= items.size; k++) {
@@ -101,17 +107,18 @@ static void visit_queues(struct visitor *v)
 	if (allfin && sonde_go_read_word(go, allfin, &block)) {
 		const struct sonde_go_field words[] = {
 			l->finalizer_fn, l->finalizer_arg, l->finalizer_fint, l->finalizer_ot};
-		visit_queue(v, block, l->finblock_link, l->finblock_cnt, l->finblock_fin, l->sizeof_finalizer, words,
-			SONDE_ARRAY_LEN(words));
+		visit_queue(v, block, l->finblock_link, l->finblock_cnt, l->finblock_fin,
+			l->sizeof_finalizer, words, SONDE_ARRAY_LEN(words));
 	}
 	uint64_t cleanups = sonde_go_global(go, "runtime.gcCleanups", NULL);
 	if (cleanups && l->cleanup_block_items.size && l->sizeof_cleanup_fn &&
 		sonde_go_read(go, cleanups, l->cleanup_queue_all, &block)) {
 		/* cleanupFn: call, fn, arg: three pointers (cleanupFnPtrMask). */
-		const struct sonde_go_field words[] = {{0, go->word_bytes}, {go->word_bytes, go->word_bytes},
-			{2 * go->word_bytes, go->word_bytes}};
-		visit_queue(v, block, l->cleanup_block_link, l->cleanup_block_n, l->cleanup_block_items,
-			l->sizeof_cleanup_fn, words, SONDE_ARRAY_LEN(words));
+		const struct sonde_go_field words[] = {{0, go->word_bytes},
+			{go->word_bytes, go->word_bytes}, {2 * go->word_bytes, go->word_bytes}};
+		visit_queue(v, block, l->cleanup_block_link, l->cleanup_block_n,
+			l->cleanup_block_items, l->sizeof_cleanup_fn, words,
+			SONDE_ARRAY_LEN(words));
 	}
 }
 
@@ -158,8 +165,8 @@ static void visit_words(struct stack_visitor *s, uint64_t start, uint64_t n, con
 }
 
 /* runtime.stackmap: n maps of nbit bits each; map number i. false: none. */
-static bool stack_map(const struct sonde_go_module *m, const struct sonde_pcfunc *f, enum sonde_funcdata which, int32_t i,
-	const uint8_t **mask, uint32_t *n_bits)
+static bool stack_map(const struct sonde_go_module *m, const struct sonde_pcfunc *f,
+	enum sonde_funcdata which, int32_t i, const uint8_t **mask, uint32_t *n_bits)
 {
 	struct sonde_bytes b;
 	uint32_t n, nbit;
@@ -175,8 +182,8 @@ static bool stack_map(const struct sonde_go_module *m, const struct sonde_pcfunc
 	return true;
 }
 
-static void add_stack_objects(struct stack_visitor *s, const struct sonde_go_module *m, const struct sonde_pcfunc *f,
-	const struct sonde_go_frame *frame, uint32_t frame_index)
+static void add_stack_objects(struct stack_visitor *s, const struct sonde_go_module *m,
+	const struct sonde_pcfunc *f, const struct sonde_go_frame *frame, uint32_t frame_index)
 {
 	const struct sonde_go *go = s->v->go;
 	const struct sonde_go_layout *l = &go->layout;
@@ -198,24 +205,28 @@ static void add_stack_objects(struct stack_visitor *s, const struct sonde_go_mod
 			.frame = frame_index,
 		};
 		/* <= 1.23: a negative size says that gcdata is a GC program of 4 length bytes and code. */
-		uint64_t bytes = ptr_bytes < 0 ? (uint64_t)-(int64_t)ptr_bytes : (uint64_t)ptr_bytes;
+		uint64_t bytes =
+			ptr_bytes < 0 ? (uint64_t) - (int64_t)ptr_bytes : (uint64_t)ptr_bytes;
 		o.n_bits = bytes / go->word_bytes;
 		if (o.addr < frame->sp || bytes > o.size_bytes)
 			continue; /* not in the frame yet */
 		if (ptr_bytes < 0) {
 			uint32_t len;
 			const uint8_t *program = NULL;
-			uint64_t *bits = sonde_arena_array(&s->v->masks->arena, uint64_t, (o.n_bits + 63) / 64);
+			uint64_t *bits = sonde_arena_array(
+				&s->v->masks->arena, uint64_t, (o.n_bits + 63) / 64);
 			if (sonde_target_read_u32(go->target, mask_addr, &len))
 				program = sonde_target_bytes(go->target, mask_addr + 4, len);
-			o.mask = bits && program && sonde_go_gc_program_run(program, len, bits, o.n_bits)
-					 ? (const uint8_t *)bits
-					 : NULL;
+			o.mask = bits && program &&
+					sonde_go_gc_program_run(program, len, bits, o.n_bits)
+				? (const uint8_t *)bits
+				: NULL;
 		} else {
 			o.mask = sonde_target_bytes(go->target, mask_addr, (o.n_bits + 7) / 8);
 		}
 		if (!o.mask)
-			sonde_notes_add(go->notes, "pointer mask of a stack variable not readable", 0, "%s", f->name);
+			sonde_notes_add(go->notes, "pointer mask of a stack variable not readable",
+				0, "%s", f->name);
 		else if (!stack_object_vec_push(&s->objects, o))
 			s->no_memory = true;
 	}
@@ -225,7 +236,8 @@ static void add_stack_objects(struct stack_visitor *s, const struct sonde_go_mod
  * reflect.makeFuncStub and methodValueCall take arguments of a shape that only the methodValue at 0(SP) knows
  * (runtime/stkframe.go argMapInternal), and keep register arguments in an abi.RegArgs at the top of their locals.
  */
-static bool visit_reflect_frame(struct stack_visitor *s, const struct sonde_pcfunc *f, const struct sonde_go_frame *frame)
+static bool visit_reflect_frame(
+	struct stack_visitor *s, const struct sonde_pcfunc *f, const struct sonde_go_frame *frame)
 {
 	const struct sonde_go *go = s->v->go;
 	unsigned word = go->word_bytes;
@@ -234,24 +246,28 @@ static bool visit_reflect_frame(struct stack_visitor *s, const struct sonde_pcfu
 	uint64_t value, fn, bits, arg_bytes, n, data;
 	/* abi.RegArgs lies right below varp; which of its words are pointers is not worth more than a look at each. */
 	s->v->root.conservative = true;
-	visit_words(s, frame->sp, frame->varp > frame->sp ? (frame->varp - frame->sp) / word : 0, NULL);
+	visit_words(
+		s, frame->sp, frame->varp > frame->sp ? (frame->varp - frame->sp) / word : 0, NULL);
 	s->v->root.conservative = false;
 	uint8_t ret_valid = 0;
-	if (!sonde_go_read_word(go, frame->sp, &value) || !sonde_go_read_word(go, value, &fn) || fn != f->entry ||
-		!sonde_go_read_word(go, value + word, &bits) || !sonde_go_read_word(go, value + 2 * word, &arg_bytes) ||
+	if (!sonde_go_read_word(go, frame->sp, &value) || !sonde_go_read_word(go, value, &fn) ||
+		fn != f->entry || !sonde_go_read_word(go, value + word, &bits) ||
+		!sonde_go_read_word(go, value + 2 * word, &arg_bytes) ||
 		!sonde_go_read_word(go, bits, &n) || !sonde_go_read_word(go, bits + word, &data))
 		return true;
 	sonde_target_read_u8(go->target, frame->sp + 4 * word, &ret_valid);
 	n = (uint32_t)n;
 	if (!ret_valid)
 		n = sonde_min(n, arg_bytes / word);
-	const uint8_t *mask = n <= 1 << 20 ? sonde_target_bytes(go->target, data, (n + 7) / 8) : NULL;
+	const uint8_t *mask =
+		n <= 1 << 20 ? sonde_target_bytes(go->target, data, (n + 7) / 8) : NULL;
 	if (mask)
 		visit_words(s, frame->argp, n, mask);
 	return true;
 }
 
-static void visit_frame(struct stack_visitor *s, const struct sonde_go_frame *frame, uint32_t frame_index)
+static void visit_frame(
+	struct stack_visitor *s, const struct sonde_go_frame *frame, uint32_t frame_index)
 {
 	const struct sonde_go *go = s->v->go;
 	const struct sonde_go_module *m = &go->modules[frame->module];
@@ -274,12 +290,14 @@ static void visit_frame(struct stack_visitor *s, const struct sonde_go_frame *fr
 	/* At the entry the first map holds, and where a function has no index yet (getStackMap). */
 	int32_t i = -1;
 	if (frame->pc != f.entry)
-		i = sonde_pclntab_pcdata(&m->functions, &f, SONDE_PCDATA_STACK_MAP_INDEX, frame->pc - 1);
+		i = sonde_pclntab_pcdata(
+			&m->functions, &f, SONDE_PCDATA_STACK_MAP_INDEX, frame->pc - 1);
 	if (i == -1)
 		i = 0;
 	const uint8_t *mask;
 	uint32_t n;
-	if (locals && stack_map(m, &f, SONDE_FUNCDATA_LOCALS_POINTER_MAPS, i, &mask, &n) && n <= locals)
+	if (locals && stack_map(m, &f, SONDE_FUNCDATA_LOCALS_POINTER_MAPS, i, &mask, &n) &&
+		n <= locals)
 		visit_words(s, frame->varp - (uint64_t)n * word, n, mask);
 	if (f.args_bytes > 0 && stack_map(m, &f, SONDE_FUNCDATA_ARGS_POINTER_MAPS, i, &mask, &n))
 		visit_words(s, frame->argp, n, mask);
@@ -361,17 +379,21 @@ static void visit_registers(struct stack_visitor *s)
 	uint64_t preempted, state;
 	if (sonde_go_read(go, s->g->addr, go->layout.g_async_safe_point, &preempted) && preempted &&
 		sonde_go_read(go, s->g->addr, go->layout.g_xregs_state, &state) && state)
-		visit_words(s, state + go->layout.xreg_regs.offset, go->layout.xreg_regs.size / go->word_bytes, NULL);
+		visit_words(s, state + go->layout.xreg_regs.offset,
+			go->layout.xreg_regs.size / go->word_bytes, NULL);
 	s->v->root.conservative = false;
 }
 
-static struct sonde_error *visit_goroutine(struct visitor *v, const struct sonde_goroutines *gs, uint32_t index)
+static struct sonde_error *visit_goroutine(
+	struct visitor *v, const struct sonde_goroutines *gs, uint32_t index)
 {
 	const struct sonde_goroutine *g = &gs->all.items[index];
 	struct stack_visitor s = {.v = v, .g = g};
-	v->root = (struct sonde_go_root){.kind = SONDE_GO_ROOT_STACK, .goroutine = index, .frame = UINT32_MAX};
+	v->root = (struct sonde_go_root){
+		.kind = SONDE_GO_ROOT_STACK, .goroutine = index, .frame = UINT32_MAX};
 	for (size_t i = 0; i < g->n_frames; i++)
-		visit_frame(&s, &gs->frames.items[g->first_frame + i], (uint32_t)(g->first_frame + i));
+		visit_frame(
+			&s, &gs->frames.items[g->first_frame + i], (uint32_t)(g->first_frame + i));
 	visit_registers(&s);
 	visit_defers(&s);
 	v->root.kind = SONDE_GO_ROOT_STACK;
@@ -385,7 +407,8 @@ struct sonde_error *sonde_go_roots_visit(struct sonde_go *go, const struct sonde
 	struct sonde_go_masks *masks, sonde_go_root_visit *visit, void *ctx)
 {
 	struct visitor v = {.go = go, .masks = masks, .visit = visit, .ctx = ctx};
-	v.root = (struct sonde_go_root){.kind = SONDE_GO_ROOT_DATA, .goroutine = UINT32_MAX, .frame = UINT32_MAX};
+	v.root = (struct sonde_go_root){
+		.kind = SONDE_GO_ROOT_DATA, .goroutine = UINT32_MAX, .frame = UINT32_MAX};
 	for (size_t i = 0; i < go->n_modules; i++) {
 		const struct sonde_go_module *m = &go->modules[i];
 		visit_section(&v, m->data, m->edata, m->data_mask, m->data_mask_bits);

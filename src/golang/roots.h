@@ -10,20 +10,20 @@
 #include "golang/ptrmask.h"
 
 enum sonde_go_root_kind {
-	SONDE_GO_ROOT_DATA,      /* a word of data or bss */
-	SONDE_GO_ROOT_STACK,     /* a word of a frame */
+	SONDE_GO_ROOT_DATA, /* a word of data or bss */
+	SONDE_GO_ROOT_STACK, /* a word of a frame */
 	SONDE_GO_ROOT_REGISTER,
 	SONDE_GO_ROOT_GOROUTINE, /* saved context, defer records */
-	SONDE_GO_ROOT_QUEUE,     /* finalizers and cleanups that are about to run */
+	SONDE_GO_ROOT_QUEUE, /* finalizers and cleanups that are about to run */
 };
 
 struct sonde_go_root {
 	enum sonde_go_root_kind kind;
-	bool conservative;  /* a word that may be anything: counts only if it points to an allocated slot */
-	uint64_t addr;      /* of the word; 0 for registers */
+	bool conservative; /* a word that may be anything: counts only if it points to an allocated slot */
+	uint64_t addr; /* of the word; 0 for registers */
 	uint64_t value;
 	uint32_t goroutine; /* index, UINT32_MAX = none */
-	uint32_t frame;     /* index in frames, UINT32_MAX = none */
+	uint32_t frame; /* index in frames, UINT32_MAX = none */
 };
 
 /* Called once a word that is not 0. */

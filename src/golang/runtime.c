@@ -10,21 +10,25 @@ enum { MAX_MODULES = 4096, MAX_WAIT_REASONS = 256, MAX_VERSION_BYTES = 256 };
 bool sonde_go_read(const struct sonde_go *go, uint64_t addr, struct sonde_go_field f, uint64_t *ret)
 {
 	uint64_t v = 0;
-	if (!f.size || !addr || !sonde_target_read(go->target, addr + f.offset, &v, f.size < 8 ? f.size : 8))
+	if (!f.size || !addr ||
+		!sonde_target_read(go->target, addr + f.offset, &v, f.size < 8 ? f.size : 8))
 		return false;
 	*ret = v;
 	return true;
 }
 
-char *sonde_go_string(const struct sonde_go *go, uint64_t addr, size_t max, struct sonde_arena *arena)
+char *sonde_go_string(
+	const struct sonde_go *go, uint64_t addr, size_t max, struct sonde_arena *arena)
 {
 	uint64_t data, len;
-	if (!sonde_go_read_word(go, addr, &data) || !sonde_go_read_word(go, addr + go->word_bytes, &len))
+	if (!sonde_go_read_word(go, addr, &data) ||
+		!sonde_go_read_word(go, addr + go->word_bytes, &len))
 		return NULL;
 	if (len > max)
 		len = max;
 	/* No allocation before the bytes are known to be there. */
-	const uint8_t *bytes = len ? sonde_target_bytes(go->target, data, len) : (const uint8_t *)"";
+	const uint8_t *bytes =
+		len ? sonde_target_bytes(go->target, data, len) : (const uint8_t *)"";
 	return bytes ? sonde_arena_strndup(arena, (const char *)bytes, len) : NULL;
 }
 
@@ -77,12 +81,14 @@ static struct sonde_bytes bytes_from(struct sonde_target *t, uint64_t addr)
 	return (struct sonde_bytes){data, data ? len : 0};
 }
 
-static struct sonde_error *read_module(struct sonde_go *go, uint64_t addr, struct sonde_go_module *m)
+static struct sonde_error *read_module(
+	struct sonde_go *go, uint64_t addr, struct sonde_go_module *m)
 {
 	const struct sonde_go_layout *l = &go->layout;
 	const uint8_t *bytes = sonde_target_bytes(go->target, addr, l->sizeof_moduledata);
 	if (!bytes)
-		return sonde_error_new(SONDE_FAULT, "moduledata at 0x%" PRIx64 " is not readable", addr);
+		return sonde_error_new(
+			SONDE_FAULT, "moduledata at 0x%" PRIx64 " is not readable", addr);
 	*m = (struct sonde_go_module){
 		.addr = addr,
 		.text = sonde_go_load(bytes, l->module_text),
@@ -103,8 +109,8 @@ static struct sonde_error *read_module(struct sonde_go *go, uint64_t addr, struc
 		.gofunc = sonde_go_load(bytes, l->module_gofunc),
 	};
 	if (m->text > m->etext || m->data > m->edata || m->bss > m->ebss || m->types > m->etypes)
-		return sonde_error_new(
-			SONDE_BAD_DATA, "moduledata at 0x%" PRIx64 ": sections end before they start", addr);
+		return sonde_error_new(SONDE_BAD_DATA,
+			"moduledata at 0x%" PRIx64 ": sections end before they start", addr);
 	/* The blob runs from its header to the end of its last slice. */
 	uint64_t header = sonde_go_load(bytes, l->module_pc_header), table = 0, len = 0;
 	memcpy(&table, bytes + l->module_pclntable.offset, go->word_bytes);
@@ -114,11 +120,12 @@ static struct sonde_error *read_module(struct sonde_go *go, uint64_t addr, struc
 	if (!__builtin_add_overflow(table, len, &end) && end > header)
 		blob = sonde_target_bytes(go->target, header, end - header);
 	if (!blob) {
-		sonde_notes_add(go->notes, "Go function table not readable", 0, "at 0x%" PRIx64, header);
+		sonde_notes_add(
+			go->notes, "Go function table not readable", 0, "at 0x%" PRIx64, header);
 		return NULL;
 	}
-	struct sonde_error *err = sonde_pclntab_decode(
-		blob, end - header, m->text, m->gofunc, bytes_from(go->target, m->gofunc), &m->functions);
+	struct sonde_error *err = sonde_pclntab_decode(blob, end - header, m->text, m->gofunc,
+		bytes_from(go->target, m->gofunc), &m->functions);
 	if (err)
 		sonde_notes_add(go->notes, "Go function table not readable", 0, "%s", err->message);
 	sonde_error_free(err);
@@ -129,7 +136,8 @@ static struct sonde_error *read_modules(struct sonde_go *go)
 {
 	uint64_t addr = sonde_go_global(go, "runtime.firstmoduledata", NULL);
 	if (!addr)
-		return sonde_error_new(SONDE_NOT_FOUND, "no runtime.firstmoduledata: not a Go program");
+		return sonde_error_new(
+			SONDE_NOT_FOUND, "no runtime.firstmoduledata: not a Go program");
 	size_t n = 0;
 	for (uint64_t a = addr, next; a && n < MAX_MODULES; a = next, n++) {
 		if (!sonde_go_read(go, a, go->layout.module_next, &next))
@@ -160,7 +168,8 @@ static struct sonde_error *read_wait_reasons(struct sonde_go *go)
 	uint64_t type_id = 0, addr = sonde_go_global(go, "runtime.waitReasonStrings", &type_id);
 	const struct sonde_dwarf_type *t = addr ? sonde_dwarf_type_bare(go->dwarf, type_id) : NULL;
 	if (!t || t->kind != SONDE_DWARF_ARRAY || t->count > MAX_WAIT_REASONS) {
-		sonde_notes_add(go->notes, "wait reasons unknown", 0, "no runtime.waitReasonStrings");
+		sonde_notes_add(
+			go->notes, "wait reasons unknown", 0, "no runtime.waitReasonStrings");
 		return NULL;
 	}
 	go->wait_reasons = sonde_arena_array(&go->arena, const char *, t->count);
@@ -168,7 +177,8 @@ static struct sonde_error *read_wait_reasons(struct sonde_go *go)
 		return &sonde_enomem;
 	go->n_wait_reasons = t->count;
 	for (size_t i = 0; i < t->count; i++)
-		go->wait_reasons[i] = sonde_go_string(go, addr + i * 2 * go->word_bytes, 128, &go->arena);
+		go->wait_reasons[i] =
+			sonde_go_string(go, addr + i * 2 * go->word_bytes, 128, &go->arena);
 	return NULL;
 }
 
@@ -176,14 +186,17 @@ static struct sonde_error *read_runtime(struct sonde_go *go, struct sonde_elf *e
 {
 	SONDE_TRY(sonde_dwarf_open(exe->file->path, go->notes, &go->dwarf));
 	if (!sonde_dwarf_global_find(go->dwarf, "runtime.buildVersion"))
-		return sonde_error_new(SONDE_NOT_FOUND, "%s: no runtime.buildVersion in its DWARF: not a Go program",
+		return sonde_error_new(SONDE_NOT_FOUND,
+			"%s: no runtime.buildVersion in its DWARF: not a Go program",
 			exe->file->path);
-	go->version = sonde_go_string(
-		go, sonde_go_global(go, "runtime.buildVersion", NULL), MAX_VERSION_BYTES, &go->arena);
+	go->version = sonde_go_string(go, sonde_go_global(go, "runtime.buildVersion", NULL),
+		MAX_VERSION_BYTES, &go->arena);
 	if (!go->version)
 		return sonde_error_new(SONDE_FAULT,
-			"runtime.buildVersion is not readable: the core lacks the program's data segment");
-	SONDE_TRY(sonde_error_wrap(sonde_go_layout_resolve(go->dwarf, &go->layout), "%s", go->version));
+			"runtime.buildVersion is not readable: the core lacks the program's data "
+			"segment");
+	SONDE_TRY(sonde_error_wrap(
+		sonde_go_layout_resolve(go->dwarf, &go->layout), "%s", go->version));
 	SONDE_TRY(read_modules(go));
 	go->mask_in_progress = sonde_go_global(go, "runtime.inProgress", NULL);
 	return read_wait_reasons(go);
@@ -195,8 +208,7 @@ struct sonde_error *sonde_go_open(struct sonde_target *target, struct sonde_note
 	const char *why = "";
 	struct sonde_elf *exe = sonde_target_exe(target, &why);
 	if (!exe)
-		return sonde_error_new(SONDE_NOT_FOUND,
-			"%s", why);
+		return sonde_error_new(SONDE_NOT_FOUND, "%s", why);
 	sonde_cleanup(sonde_go) struct sonde_go *go = sonde_new(struct sonde_go);
 	if (!go)
 		return &sonde_enomem;
@@ -205,7 +217,8 @@ struct sonde_error *sonde_go_open(struct sonde_target *target, struct sonde_note
 	go->bias = sonde_target_exe_bias(target);
 	go->word_bytes = exe->word_bytes;
 	if (exe->big_endian)
-		return sonde_error_new(SONDE_UNSUPPORTED, "%s: big-endian programs", exe->file->path);
+		return sonde_error_new(
+			SONDE_UNSUPPORTED, "%s: big-endian programs", exe->file->path);
 	(void)log;
 	SONDE_TRY(read_runtime(go, exe));
 	*ret = sonde_take(go);

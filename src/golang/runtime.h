@@ -19,7 +19,8 @@
 struct sonde_go_module {
 	uint64_t addr; /* of its moduledata */
 	uint64_t text, etext;
-	uint64_t data, edata, data_mask, data_mask_bits; /* one bit a word at data_mask: 1 = pointer */
+	uint64_t data, edata, data_mask,
+		data_mask_bits; /* one bit a word at data_mask: 1 = pointer */
 	uint64_t bss, ebss, bss_mask, bss_mask_bits;
 	uint64_t noptrdata, enoptrbss;
 	uint64_t types, etypes, rodata, gofunc;
@@ -28,9 +29,9 @@ struct sonde_go_module {
 
 struct sonde_go {
 	struct sonde_target *target; /* borrowed */
-	struct sonde_dwarf *dwarf;   /* one thread at a time */
-	struct sonde_notes *notes;   /* borrowed, may be NULL */
-	uint64_t bias;               /* what is added to addresses of the executable file */
+	struct sonde_dwarf *dwarf; /* one thread at a time */
+	struct sonde_notes *notes; /* borrowed, may be NULL */
+	uint64_t bias; /* what is added to addresses of the executable file */
 	unsigned word_bytes;
 	char *version; /* "go1.27.4" */
 	struct sonde_go_layout layout;
@@ -39,7 +40,8 @@ struct sonde_go {
 	struct sonde_arena arena;
 	const char **wait_reasons; /* by number */
 	size_t n_wait_reasons;
-	uint64_t mask_in_progress; /* runtime.inProgress: stands for a pointer mask that is being built; 0 = none */
+	uint64_t
+		mask_in_progress; /* runtime.inProgress: stands for a pointer mask that is being built; 0 = none */
 };
 
 /*
@@ -60,7 +62,8 @@ static inline uint64_t sonde_go_load(const uint8_t *bytes, struct sonde_go_field
 }
 
 /* The same from the struct at addr of the target. false: not readable, or the field is absent. */
-bool sonde_go_read(const struct sonde_go *go, uint64_t addr, struct sonde_go_field f, uint64_t *ret);
+bool sonde_go_read(
+	const struct sonde_go *go, uint64_t addr, struct sonde_go_field f, uint64_t *ret);
 
 /* A pointer or uintptr at addr. */
 static inline bool sonde_go_read_word(const struct sonde_go *go, uint64_t addr, uint64_t *ret)
@@ -69,7 +72,8 @@ static inline bool sonde_go_read_word(const struct sonde_go *go, uint64_t addr, 
 }
 
 /* A Go string header at addr: its bytes as a NUL-terminated copy in arena, cut at max bytes. NULL: not readable. */
-char *sonde_go_string(const struct sonde_go *go, uint64_t addr, size_t max, struct sonde_arena *arena);
+char *sonde_go_string(
+	const struct sonde_go *go, uint64_t addr, size_t max, struct sonde_arena *arena);
 
 /* The runtime address of a package variable ("runtime.allgs") and its DWARF type (may be NULL). 0: none. */
 uint64_t sonde_go_global(const struct sonde_go *go, const char *name, uint64_t *type);

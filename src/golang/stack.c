@@ -11,8 +11,8 @@ enum { MAX_FRAMES = 1 << 20 };
 /* How frames lie in memory on each machine (runtime/stkframe.go, internal/goarch). */
 static const struct frame_shape {
 	uint16_t machine;
-	bool return_on_stack;   /* a call pushes the return address */
-	bool saves_fp;          /* framepointer_enabled */
+	bool return_on_stack; /* a call pushes the return address */
+	bool saves_fp; /* framepointer_enabled */
 	uint8_t min_frame_words; /* sys.MinFrameSize */
 } shapes[] = {
 	{EM_X86_64, true, true, 0},
@@ -68,12 +68,12 @@ struct walker {
 	struct sonde_regs *interrupted;
 	const char *cut;
 	uint64_t pc, sp, lr; /* lr: 0 = on the stack */
-	bool exact;          /* pc is an instruction, not a return address */
+	bool exact; /* pc is an instruction, not a return address */
 	bool innermost;
-	bool conservative;   /* for the frame to come */
-	bool trapped;        /* its callee is sigpanic */
-	bool on_g;           /* sp lies on the goroutine's own stack */
-	bool jumped;         /* from the system stack to the goroutine: at most once */
+	bool conservative; /* for the frame to come */
+	bool trapped; /* its callee is sigpanic */
+	bool on_g; /* sp lies on the goroutine's own stack */
+	bool jumped; /* from the system stack to the goroutine: at most once */
 	bool done;
 };
 
@@ -154,7 +154,8 @@ static void not_go(struct walker *w)
 	}
 }
 
-static bool find_function(struct walker *w, struct sonde_pcfunc *f, const struct sonde_go_module **module)
+static bool find_function(
+	struct walker *w, struct sonde_pcfunc *f, const struct sonde_go_module **module)
 {
 	if (w->exact)
 		return sonde_go_function_at(w->go, w->pc, f, module);
@@ -166,7 +167,8 @@ static bool find_function(struct walker *w, struct sonde_pcfunc *f, const struct
 	return sonde_go_function_at(w->go, w->pc - 1, f, module);
 }
 
-static bool stack_delta(const struct walker *w, const struct sonde_go_module *m, const struct sonde_pcfunc *f, int32_t *delta)
+static bool stack_delta(const struct walker *w, const struct sonde_go_module *m,
+	const struct sonde_pcfunc *f, int32_t *delta)
 {
 	uint64_t pc = w->pc < f->end ? w->pc : w->pc - 1;
 	return sonde_pclntab_value(&m->functions, f, f->pcsp, pc, delta) && *delta >= 0;
@@ -191,7 +193,8 @@ static struct sonde_error *step(struct walker *w)
 	}
 	if (!w->on_g && !w->jumped && special == SYSTEMSTACK) {
 		uint64_t sp;
-		if (sonde_go_read(w->go, w->ctx->g, w->go->layout.g_sched_sp, &sp) && on_stack_of_g(w, sp)) {
+		if (sonde_go_read(w->go, w->ctx->g, w->go->layout.g_sched_sp, &sp) &&
+			on_stack_of_g(w, sp)) {
 			w->sp = sp;
 			w->on_g = w->jumped = true;
 			w->lr = 0;
@@ -209,9 +212,10 @@ static struct sonde_error *step(struct walker *w)
 		.function = f.index,
 		.module = (uint16_t)(m - w->go->modules),
 		.flags = (w->exact ? SONDE_GO_FRAME_EXACT : 0) |
-			 (w->conservative ? SONDE_GO_FRAME_CONSERVATIVE | SONDE_GO_FRAME_SIGNALLED : 0) |
-			 (w->trapped ? SONDE_GO_FRAME_TRAPPED | SONDE_GO_FRAME_CONSERVATIVE : 0) |
-			 (w->on_g ? 0 : SONDE_GO_FRAME_SYSTEM_STACK),
+			(w->conservative ? SONDE_GO_FRAME_CONSERVATIVE | SONDE_GO_FRAME_SIGNALLED
+					 : 0) |
+			(w->trapped ? SONDE_GO_FRAME_TRAPPED | SONDE_GO_FRAME_CONSERVATIVE : 0) |
+			(w->on_g ? 0 : SONDE_GO_FRAME_SYSTEM_STACK),
 	};
 	frame.fp = w->sp + (uint32_t)delta + (w->shape->return_on_stack ? word : 0);
 	frame.varp = frame.fp - (w->shape->return_on_stack ? word : 0);
@@ -324,10 +328,12 @@ static void begin(struct walker *w)
 	jump_to_saved(w);
 }
 
-struct sonde_error *sonde_go_stack_walk(const struct sonde_go_stack_ctx *ctx, struct sonde_arena *arena,
-	struct sonde_go_frames *to, const char **cut_reason, struct sonde_regs *interrupted)
+struct sonde_error *sonde_go_stack_walk(const struct sonde_go_stack_ctx *ctx,
+	struct sonde_arena *arena, struct sonde_go_frames *to, const char **cut_reason,
+	struct sonde_regs *interrupted)
 {
-	struct walker w = {.ctx = ctx, .go = ctx->go, .arena = arena, .to = to, .interrupted = interrupted};
+	struct walker w = {
+		.ctx = ctx, .go = ctx->go, .arena = arena, .to = to, .interrupted = interrupted};
 	interrupted->known = 0;
 	uint16_t machine = sonde_target_info(ctx->go->target)->machine;
 	for (size_t i = 0; i < SONDE_ARRAY_LEN(shapes); i++) {

@@ -9,14 +9,22 @@ enum {
 	MAX_NAME_BYTES = 1 << 16,
 	MAX_FIELDS = 1 << 16,
 	MAX_DEPTH = 200,
-	/* Slots of a type are written out up to here; longer arrays are walked by element. */
-	MAX_SLOTS = 1 << 12,
+	/* Arrays are written out up to so many slots; longer ones are one slot, walked by element. */
+	MAX_ARRAY_SLOTS = 64,
+	MAX_SLOTS = 1 << 16,
 	KIND_MASK = 31, /* abi.KindMask */
 };
 
 /* internal/abi.Type's followers: words behind it, in every version read (1.22 to 1.27). */
-enum { WORD_ELEM = 0, WORD_ARRAY_LEN = 2, WORD_MAP_KEY = 0, WORD_MAP_ELEM = 1, WORD_MAP_GROUP = 2, WORD_STRUCT_FIELDS = 1,
-	WORD_INTERFACE_METHODS = 1 };
+enum {
+	WORD_ELEM = 0,
+	WORD_ARRAY_LEN = 2,
+	WORD_MAP_KEY = 0,
+	WORD_MAP_ELEM = 1,
+	WORD_MAP_GROUP = 2,
+	WORD_STRUCT_FIELDS = 1,
+	WORD_INTERFACE_METHODS = 1
+};
 
 static struct sonde_go_type *new_type(struct sonde_go_types *t, uint32_t *id)
 {
@@ -47,7 +55,8 @@ static char *name_at(struct sonde_go_types *t, uint64_t addr)
 	uint64_t len = sonde_varint_u64(&c);
 	if (c.bad || len > MAX_NAME_BYTES)
 		return NULL;
-	const uint8_t *bytes = sonde_target_bytes(t->go->target, addr + 1 + sonde_cursor_offset(&c), len);
+	const uint8_t *bytes =
+		sonde_target_bytes(t->go->target, addr + 1 + sonde_cursor_offset(&c), len);
 	return bytes ? sonde_arena_strndup(&t->arena, (const char *)bytes, len) : NULL;
 }
 
@@ -64,7 +73,8 @@ static const struct sonde_go_module *module_of_type(const struct sonde_go *go, u
  * abi.NameOff: relative to the module's types; types made by reflect resolve theirs through runtime.reflectOffs, whose
  * map is not read here: they are called by what is known of them.
  */
-static const char *runtime_name(struct sonde_go_types *t, uint64_t addr, int32_t offset, uint64_t tflag)
+static const char *runtime_name(
+	struct sonde_go_types *t, uint64_t addr, int32_t offset, uint64_t tflag)
 {
 	const struct sonde_go_module *m = module_of_type(t->go, addr);
 	char *name = m && offset >= 0 ? name_at(t, m->types + (uint32_t)offset) : NULL;
@@ -81,12 +91,14 @@ static bool resolve_runtime(struct sonde_go_types *t, struct sonde_go_type *type
 	const uint8_t *bytes = sonde_target_bytes(go->target, addr, l->sizeof_type);
 	if (!bytes)
 		return false;
-	uint64_t kind = sonde_go_load(bytes, l->type_kind), tflag = sonde_go_load(bytes, l->type_tflag);
+	uint64_t kind = sonde_go_load(bytes, l->type_kind),
+		 tflag = sonde_go_load(bytes, l->type_tflag);
 	type->kind = kind & KIND_MASK;
 	if (type->kind == SONDE_GO_KIND_INVALID || type->kind > SONDE_GO_KIND_UNSAFE_POINTER)
 		return false;
 	type->size_bytes = sonde_go_load(bytes, l->type_size);
-	type->is_direct = (kind & (uint64_t)l->kind_direct_iface) || (tflag & (uint64_t)l->tflag_direct_iface);
+	type->is_direct = (kind & (uint64_t)l->kind_direct_iface) ||
+		(tflag & (uint64_t)l->tflag_direct_iface);
 	const char *name = runtime_name(t, addr, (int32_t)sonde_go_load(bytes, l->type_str), tflag);
 	type->name = name ? name : "";
 	return true;
@@ -108,7 +120,8 @@ static const char *composed_name(struct sonde_go_types *t, const struct sonde_go
 		name = sonde_arena_printf(&t->arena, "[%" PRIu64 "]%s", type->count, elem);
 		break;
 	case SONDE_GO_KIND_MAP:
-		name = sonde_arena_printf(&t->arena, "map[%s]%s", sonde_go_type_of(t, type->key)->name, elem);
+		name = sonde_arena_printf(
+			&t->arena, "map[%s]%s", sonde_go_type_of(t, type->key)->name, elem);
 		break;
 	case SONDE_GO_KIND_CHAN:
 		name = sonde_arena_printf(&t->arena, "chan %s", elem);
@@ -137,7 +150,8 @@ static uint32_t make_runtime(struct sonde_go_types *t, uint64_t addr)
 	*sonde_u32_map_put(&t->by_runtime, addr, NULL) = id;
 	/* One type for both sources; DWARF's spelling has the full package path. */
 	uint64_t dwarf_id = sonde_dwarf_type_by_runtime(t->go->dwarf, addr - t->go->bias);
-	const struct sonde_dwarf_type *d = dwarf_id ? sonde_dwarf_type(t->go->dwarf, dwarf_id) : NULL;
+	const struct sonde_dwarf_type *d =
+		dwarf_id ? sonde_dwarf_type(t->go->dwarf, dwarf_id) : NULL;
 	if (d && *d->name) {
 		type->name = d->name;
 		type->dwarf_id = dwarf_id;
@@ -199,7 +213,8 @@ static uint8_t kind_of_dwarf(const struct sonde_dwarf_type *d)
 	}
 }
 
-static uint64_t member_type(struct sonde_go_types *t, const struct sonde_dwarf_type *d, const char *name)
+static uint64_t member_type(
+	struct sonde_go_types *t, const struct sonde_dwarf_type *d, const char *name)
 {
 	const struct sonde_dwarf_member *m = sonde_dwarf_member_find(t->go->dwarf, d, name, NULL);
 	return m ? m->type : 0;
@@ -237,8 +252,8 @@ static uint32_t make_dwarf(struct sonde_go_types *t, uint64_t dwarf_id)
 	type->size_bytes = bare->size_bytes;
 	type->kind = d->go_kind ? kind_of_dwarf(d) : kind_of_dwarf(bare);
 	type->is_direct = type->kind == SONDE_GO_KIND_POINTER || type->kind == SONDE_GO_KIND_MAP ||
-			  type->kind == SONDE_GO_KIND_CHAN || type->kind == SONDE_GO_KIND_FUNC ||
-			  type->kind == SONDE_GO_KIND_UNSAFE_POINTER;
+		type->kind == SONDE_GO_KIND_CHAN || type->kind == SONDE_GO_KIND_FUNC ||
+		type->kind == SONDE_GO_KIND_UNSAFE_POINTER;
 	switch (type->kind) {
 	case SONDE_GO_KIND_POINTER:
 		type->elem = sonde_go_types_dwarf(t, bare->elem);
@@ -258,7 +273,8 @@ static uint32_t make_dwarf(struct sonde_go_types *t, uint64_t dwarf_id)
 		break;
 	case SONDE_GO_KIND_MAP:
 	case SONDE_GO_KIND_CHAN:
-		type->elem = d->go_elem ? sonde_go_types_dwarf(t, d->go_elem) : sonde_go_types_dwarf(t, bare->go_elem);
+		type->elem = d->go_elem ? sonde_go_types_dwarf(t, d->go_elem)
+					: sonde_go_types_dwarf(t, bare->go_elem);
 		type->key = sonde_go_types_dwarf(t, d->go_key ? d->go_key : bare->go_key);
 		break;
 	}
@@ -307,7 +323,8 @@ static void add_slot(struct slot_builder *b, uint64_t offset, uint8_t kind, uint
 		b->too_many = true;
 }
 
-static void add_struct_slots(struct slot_builder *b, const struct sonde_go_type *type, uint64_t offset, int depth)
+static void add_struct_slots(
+	struct slot_builder *b, const struct sonde_go_type *type, uint64_t offset, int depth)
 {
 	struct sonde_go_types *t = b->t;
 	const struct sonde_go *go = t->go;
@@ -320,16 +337,19 @@ static void add_struct_slots(struct slot_builder *b, const struct sonde_go_type 
 		for (uint64_t i = 0; i < n; i++) {
 			uint64_t field = fields + i * 3 * go->word_bytes, field_type, field_offset;
 			if (!sonde_go_read_word(go, field + go->word_bytes, &field_type) ||
-				!sonde_go_read_word(go, field + 2 * go->word_bytes, &field_offset) ||
+				!sonde_go_read_word(
+					go, field + 2 * go->word_bytes, &field_offset) ||
 				field_offset > type->size_bytes)
 				return;
-			add_type_slots(b, sonde_go_types_runtime(t, field_type), offset + field_offset, depth);
+			add_type_slots(b, sonde_go_types_runtime(t, field_type),
+				offset + field_offset, depth);
 		}
 		return;
 	}
 	const struct sonde_dwarf_type *d = sonde_dwarf_type_bare(go->dwarf, type->dwarf_id);
 	for (size_t i = 0; d && i < d->n_members; i++)
-		add_type_slots(b, sonde_go_types_dwarf(t, d->members[i].type), offset + d->members[i].offset_bytes, depth);
+		add_type_slots(b, sonde_go_types_dwarf(t, d->members[i].type),
+			offset + d->members[i].offset_bytes, depth);
 }
 
 static void add_type_slots(struct slot_builder *b, uint32_t id, uint64_t offset, int depth)
@@ -368,13 +388,16 @@ static void add_type_slots(struct slot_builder *b, uint32_t id, uint64_t offset,
 		add_struct_slots(b, type, offset, depth + 1);
 		break;
 	case SONDE_GO_KIND_ARRAY: {
-		const struct sonde_go_type *elem = sonde_go_type_of(b->t, type->elem);
-		size_t before = b->slots.n;
-		for (uint64_t i = 0; i < type->count && !b->too_many; i++) {
-			add_type_slots(b, type->elem, offset + i * elem->size_bytes, depth + 1);
-			if (b->slots.n == before) /* no pointers in one, none in all */
-				break;
+		/* Its element is complete first, so that no type is written out twice. */
+		const struct sonde_go_type *elem = sonde_go_types_slots(b->t, type->elem);
+		if (!elem->n_slots)
+			break;
+		if (type->count > MAX_ARRAY_SLOTS / elem->n_slots) {
+			add_slot(b, offset, SONDE_GO_SLOT_ARRAY, id);
+			break;
 		}
+		for (uint64_t i = 0; i < type->count; i++)
+			add_type_slots(b, type->elem, offset + i * elem->size_bytes, depth + 1);
 		break;
 	}
 	}
@@ -388,18 +411,14 @@ const struct sonde_go_type *sonde_go_types_slots(struct sonde_go_types *t, uint3
 	type->has_slots = true;
 	struct slot_builder b = {.t = t};
 	add_type_slots(&b, id, 0, 0);
-	if (b.too_many && type->kind == SONDE_GO_KIND_ARRAY) {
-		type->repeat_elem = type->elem;
-		sonde_go_types_slots(t, type->elem);
-	} else {
-		if (b.too_many)
-			sonde_notes_add(t->go->notes, "type with too many pointers: typed in part", 0, "%s", type->name);
-		struct sonde_go_slot *slots = sonde_arena_array(&t->arena, struct sonde_go_slot, b.slots.n);
-		if (slots && b.slots.n) {
-			memcpy(slots, b.slots.items, b.slots.n * sizeof(*slots));
-			type->slots = slots;
-			type->n_slots = (uint32_t)b.slots.n;
-		}
+	if (b.too_many)
+		sonde_notes_add(t->go->notes, "type with too many pointers: typed in part", 0, "%s",
+			type->name);
+	struct sonde_go_slot *slots = sonde_arena_array(&t->arena, struct sonde_go_slot, b.slots.n);
+	if (slots && b.slots.n) {
+		memcpy(slots, b.slots.items, b.slots.n * sizeof(*slots));
+		type->slots = slots;
+		type->n_slots = (uint32_t)b.slots.n;
 	}
 	slot_vec_deinit(&b.slots);
 	return type;

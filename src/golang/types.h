@@ -12,13 +12,14 @@
 /* What a pointer word (or the words of a header) leads to. */
 enum sonde_go_slot_kind {
 	SONDE_GO_SLOT_POINTER, /* *elem; elem 0 = unsafe.Pointer */
-	SONDE_GO_SLOT_STRING,  /* data, len */
-	SONDE_GO_SLOT_SLICE,   /* data, len, cap of elem */
-	SONDE_GO_SLOT_EFACE,   /* type, data */
-	SONDE_GO_SLOT_IFACE,   /* itab, data */
-	SONDE_GO_SLOT_MAP,     /* *map of the map type `elem` */
-	SONDE_GO_SLOT_CHAN,    /* *hchan of the channel type `elem` */
-	SONDE_GO_SLOT_FUNC,    /* *funcval */
+	SONDE_GO_SLOT_STRING, /* data, len */
+	SONDE_GO_SLOT_SLICE, /* data, len, cap of elem */
+	SONDE_GO_SLOT_EFACE, /* type, data */
+	SONDE_GO_SLOT_IFACE, /* itab, data */
+	SONDE_GO_SLOT_MAP, /* *map of the map type `elem` */
+	SONDE_GO_SLOT_CHAN, /* *hchan of the channel type `elem` */
+	SONDE_GO_SLOT_FUNC, /* *funcval */
+	SONDE_GO_SLOT_ARRAY, /* an array of the type `elem`, too long to write out: walk its elements */
 };
 
 struct sonde_go_slot {
@@ -47,21 +48,21 @@ enum sonde_go_kind {
 };
 
 struct sonde_go_type {
-	const char *name;      /* as DWARF spells it: "main.Node", "[]*main.Leaf"; full package path */
+	const char *name; /* as DWARF spells it: "main.Node", "[]*main.Leaf"; full package path */
 	uint64_t size_bytes;
 	uint64_t runtime_addr; /* of its internal/abi.Type, 0 = none */
-	uint64_t dwarf_id;     /* 0 = none */
-	uint32_t elem;         /* pointee, element, map value; 0 = none */
-	uint32_t key;          /* map */
-	uint32_t group;        /* map: the group (1.24+) or bucket type */
-	uint64_t count;        /* ARRAY */
-	uint8_t kind;          /* enum sonde_go_kind */
-	bool has_slots;        /* slots is final */
-	bool is_direct;        /* an interface holds the value itself (a pointer shape) */
-	bool eface;            /* INTERFACE: without methods */
-	const struct sonde_go_slot *slots; /* where pointers stand, ascending; arrays expanded up to a cap */
+	uint64_t dwarf_id; /* 0 = none */
+	uint32_t elem; /* pointee, element, map value; 0 = none */
+	uint32_t key; /* map */
+	uint32_t group; /* map: the group (1.24+) or bucket type */
+	uint64_t count; /* ARRAY */
+	uint8_t kind; /* enum sonde_go_kind */
+	bool has_slots; /* slots is final */
+	bool is_direct; /* an interface holds the value itself (a pointer shape) */
+	bool eface; /* INTERFACE: without methods */
+	const struct sonde_go_slot
+		*slots; /* where pointers stand, ascending; short arrays are written out */
 	uint32_t n_slots;
-	uint32_t repeat_elem;  /* ARRAY too long to expand: walk `count` elements of this type instead; else 0 */
 };
 
 SONDE_DEFINE_VEC(sonde_go_type_vec, struct sonde_go_type *)
@@ -78,7 +79,8 @@ struct sonde_go_types {
 
 enum { SONDE_GO_TYPE_UNKNOWN = 0 };
 
-struct sonde_error *sonde_go_types_open(struct sonde_go *go, struct sonde_go_types **ret) SONDE_CHECK;
+struct sonde_error *sonde_go_types_open(
+	struct sonde_go *go, struct sonde_go_types **ret) SONDE_CHECK;
 void sonde_go_types_free(struct sonde_go_types *types);
 SONDE_DEFINE_CLEANUP(sonde_go_types)
 
@@ -96,5 +98,5 @@ uint32_t sonde_go_types_dwarf(struct sonde_go_types *t, uint64_t dwarf_id);
 /* A type of that name that has no descriptor (closures, map parts); made where absent. */
 uint32_t sonde_go_types_named(struct sonde_go_types *t, const char *name, uint64_t size_bytes);
 
-/* Its slots (->slots, ->n_slots or ->repeat_elem), made when first asked for. */
+/* The type with its slots, made when first asked for. */
 const struct sonde_go_type *sonde_go_types_slots(struct sonde_go_types *t, uint32_t id);

@@ -48,10 +48,12 @@ struct sonde_error *sonde_pclntab_decode(const uint8_t *data, uint64_t len, uint
 	}
 	if (c.bad || !format || padding || (word_bytes != 4 && word_bytes != 8) ||
 		(quantum != 1 && quantum != 2 && quantum != 4))
-		return sonde_error_new(SONDE_BAD_DATA, "function table: unknown header 0x%08" PRIx32, magic);
+		return sonde_error_new(
+			SONDE_BAD_DATA, "function table: unknown header 0x%08" PRIx32, magic);
 	if (!format->func_bytes)
 		return sonde_error_new(SONDE_UNSUPPORTED,
-			"function table: format of Go %s (this build reads Go 1.18 and later)", format->version);
+			"function table: format of Go %s (this build reads Go 1.18 and later)",
+			format->version);
 
 	uint64_t n_functions = sonde_cursor_word(&c, word_bytes);
 	sonde_cursor_word(&c, word_bytes); /* nfiles: a CU table has no use for it */
@@ -60,7 +62,8 @@ struct sonde_error *sonde_pclntab_decode(const uint8_t *data, uint64_t len, uint
 	for (int i = 0; i < 5; i++) {
 		offsets[i] = sonde_cursor_word(&c, word_bytes);
 		if (c.bad || offsets[i] > len)
-			return sonde_error_new(SONDE_BAD_DATA, "function table: part %d lies outside", i);
+			return sonde_error_new(
+				SONDE_BAD_DATA, "function table: part %d lies outside", i);
 	}
 	struct sonde_pclntab t = {
 		.names = part(data, len, offsets[0]),
@@ -82,7 +85,8 @@ struct sonde_error *sonde_pclntab_decode(const uint8_t *data, uint64_t len, uint
 	if (n_functions == 0 || n_functions > UINT32_MAX ||
 		n_functions * FUNCTAB_ROW_BYTES + 4 > t.functions.len)
 		return sonde_error_new(SONDE_BAD_DATA,
-			"function table: %" PRIu64 " functions in %" PRIu64 " bytes", n_functions, t.functions.len);
+			"function table: %" PRIu64 " functions in %" PRIu64 " bytes", n_functions,
+			t.functions.len);
 	t.n_functions = (uint32_t)n_functions;
 	t.end_addr = text_addr + u32_at(t.functions.data + n_functions * FUNCTAB_ROW_BYTES);
 	*ret = t;
@@ -109,7 +113,8 @@ bool sonde_pclntab_function(const struct sonde_pclntab *t, uint32_t i, struct so
 	uint32_t offset = u32_at(t->functions.data + (uint64_t)i * FUNCTAB_ROW_BYTES + 4);
 	if (offset > t->functions.len)
 		return false;
-	struct sonde_cursor c = sonde_cursor_over(t->functions.data + offset, t->functions.len - offset);
+	struct sonde_cursor c =
+		sonde_cursor_over(t->functions.data + offset, t->functions.len - offset);
 	struct sonde_pcfunc f = {.index = i, .entry = entry_of(t, i)};
 	sonde_cursor_u32(&c); /* entryOff: the row says it */
 	uint32_t name = sonde_cursor_u32(&c);
@@ -129,7 +134,8 @@ bool sonde_pclntab_function(const struct sonde_pclntab *t, uint32_t i, struct so
 	f.funcdata = sonde_cursor_bytes(&c, (uint64_t)f.n_funcdata * 4);
 	if (c.bad)
 		return false;
-	f.end = entry_of(t, i + 1); /* decode saw to it that a row's first half stands behind the last */
+	f.end = entry_of(
+		t, i + 1); /* decode saw to it that a row's first half stands behind the last */
 	f.name = string_at(t->names, name);
 	*ret = f;
 	return true;
@@ -150,12 +156,13 @@ bool sonde_pclntab_find(const struct sonde_pclntab *t, uint64_t pc, struct sonde
 	return sonde_pclntab_function(t, low, ret) && pc >= ret->entry && pc < ret->end;
 }
 
-bool sonde_pclntab_value(const struct sonde_pclntab *t, const struct sonde_pcfunc *f, uint32_t table,
-	uint64_t pc, int32_t *ret)
+bool sonde_pclntab_value(const struct sonde_pclntab *t, const struct sonde_pcfunc *f,
+	uint32_t table, uint64_t pc, int32_t *ret)
 {
 	if (!table || table >= t->pc_values.len || pc < f->entry)
 		return false;
-	struct sonde_cursor c = sonde_cursor_over(t->pc_values.data + table, t->pc_values.len - table);
+	struct sonde_cursor c =
+		sonde_cursor_over(t->pc_values.data + table, t->pc_values.len - table);
 	uint64_t at = f->entry;
 	uint32_t value = UINT32_MAX; /* starts at -1; wraps as the runtime's int32 does */
 	for (bool first = true;; first = false) {
@@ -174,8 +181,8 @@ bool sonde_pclntab_value(const struct sonde_pclntab *t, const struct sonde_pcfun
 	}
 }
 
-int32_t sonde_pclntab_pcdata(
-	const struct sonde_pclntab *t, const struct sonde_pcfunc *f, enum sonde_pcdata which, uint64_t pc)
+int32_t sonde_pclntab_pcdata(const struct sonde_pclntab *t, const struct sonde_pcfunc *f,
+	enum sonde_pcdata which, uint64_t pc)
 {
 	int32_t value = -1;
 	if ((uint32_t)which < f->n_pcdata &&
@@ -199,7 +206,8 @@ bool sonde_pclntab_funcdata(const struct sonde_pclntab *t, const struct sonde_pc
 }
 
 /* File name number `file` of the function's compilation unit. */
-static const char *file_name(const struct sonde_pclntab *t, const struct sonde_pcfunc *f, int32_t file)
+static const char *file_name(
+	const struct sonde_pclntab *t, const struct sonde_pcfunc *f, int32_t file)
 {
 	uint64_t row = ((uint64_t)f->cu_offset + (uint32_t)file) * 4;
 	if (file < 0 || row + 4 > t->cu_table.len)
@@ -223,15 +231,16 @@ struct inlined_call {
 };
 
 /* runtime.inlinedCall: since 1.20 {funcID, pad[3], nameOff, parentPc, startLine}, before {parent i16, ...}. */
-static bool inlined_call_at(const struct sonde_pclntab *t, struct sonde_bytes tree, int32_t i,
-	struct inlined_call *ret)
+static bool inlined_call_at(
+	const struct sonde_pclntab *t, struct sonde_bytes tree, int32_t i, struct inlined_call *ret)
 {
 	uint64_t offset = (uint64_t)(uint32_t)i * t->inline_call_bytes;
 	if (i < 0 || offset + t->inline_call_bytes > tree.len)
 		return false;
 	const uint8_t *p = tree.data + offset;
 	if (t->has_start_line)
-		*ret = (struct inlined_call){p[0], u32_at(p + 4), (int32_t)u32_at(p + 8), (int32_t)u32_at(p + 12)};
+		*ret = (struct inlined_call){
+			p[0], u32_at(p + 4), (int32_t)u32_at(p + 8), (int32_t)u32_at(p + 12)};
 	else
 		*ret = (struct inlined_call){p[2], u32_at(p + 12), (int32_t)u32_at(p + 16), 0};
 	return true;
@@ -259,7 +268,8 @@ size_t sonde_pclntab_calls(const struct sonde_pclntab *t, const struct sonde_pcf
 				place_of(t, f, pc, &calls[n]);
 			}
 			n++;
-			if (inlined.parent_pc < 0 || (uint64_t)inlined.parent_pc >= f->end - f->entry)
+			if (inlined.parent_pc < 0 ||
+				(uint64_t)inlined.parent_pc >= f->end - f->entry)
 				break;
 			pc = f->entry + (uint32_t)inlined.parent_pc;
 		}

@@ -42,21 +42,22 @@ struct sonde_pclntab {
 	uint64_t end_addr; /* of the last function */
 	uint32_t n_functions;
 	uint8_t word_bytes, quantum;
-	uint8_t func_bytes;          /* size of the fixed part of a _func */
-	uint8_t inline_call_bytes;   /* size of an inlinedCall */
-	bool has_start_line;         /* since Go 1.20 */
-	const char *version;         /* what the magic says: "1.20" */
+	uint8_t func_bytes; /* size of the fixed part of a _func */
+	uint8_t inline_call_bytes; /* size of an inlinedCall */
+	bool has_start_line; /* since Go 1.20 */
+	const char *version; /* what the magic says: "1.20" */
 };
 
 /* One function. Offsets are into the table's parts; names are borrowed from it. */
 struct sonde_pcfunc {
-	uint64_t entry, end; /* [entry, end) by the function table; end is the next function's entry */
+	uint64_t entry,
+		end; /* [entry, end) by the function table; end is the next function's entry */
 	const char *name;
 	uint32_t pcsp, pcfile, pcln, n_pcdata, cu_offset, deferreturn;
 	uint32_t n_funcdata;
 	int32_t args_bytes, start_line; /* args_bytes < 0: ArgsSizeUnknown */
 	uint8_t id, flags;
-	const uint8_t *pcdata;   /* n_pcdata little-endian uint32 */
+	const uint8_t *pcdata; /* n_pcdata little-endian uint32 */
 	const uint8_t *funcdata; /* n_funcdata little-endian uint32 */
 	uint32_t index;
 };
@@ -88,12 +89,12 @@ bool sonde_pclntab_function(const struct sonde_pclntab *t, uint32_t i, struct so
  * The value at pc of the pc-value table at offset `table` in pc_values (pcsp, pcfile, pcln or a pcdata). false where
  * the table is absent (offset 0) or damaged, or does not reach pc.
  */
-bool sonde_pclntab_value(const struct sonde_pclntab *t, const struct sonde_pcfunc *f, uint32_t table,
-	uint64_t pc, int32_t *ret);
+bool sonde_pclntab_value(const struct sonde_pclntab *t, const struct sonde_pcfunc *f,
+	uint32_t table, uint64_t pc, int32_t *ret);
 
 /* The same for PCDATA number `which`; -1 where the function has none, as the runtime does. */
-int32_t sonde_pclntab_pcdata(
-	const struct sonde_pclntab *t, const struct sonde_pcfunc *f, enum sonde_pcdata which, uint64_t pc);
+int32_t sonde_pclntab_pcdata(const struct sonde_pclntab *t, const struct sonde_pcfunc *f,
+	enum sonde_pcdata which, uint64_t pc);
 
 /* FUNCDATA number `which` of f: its bytes (to the end of func_data) and address; false: none. */
 bool sonde_pclntab_funcdata(const struct sonde_pclntab *t, const struct sonde_pcfunc *f,

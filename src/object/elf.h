@@ -31,7 +31,7 @@ struct sonde_elf {
 	uint8_t os_abi;
 	uint16_t type, machine;
 	uint32_t flags;
-	uint64_t entry;
+	uint64_t entry, segments_offset; /* e_entry, e_phoff */
 	struct sonde_elf_section *sections; /* index as in the file, 0 is the null section */
 	size_t n_sections;
 	struct sonde_elf_segment *segments;

@@ -77,6 +77,7 @@ uint64_t sonde_regs_fp(const struct sonde_regs *r);
 struct sonde_prstatus {
 	uint32_t tid, ppid;
 	int signal; /* pr_cursig */
+	uint16_t gs_selector; /* i386: the note NT_386_TLS tells its base */
 	struct sonde_regs regs;
 };
 

@@ -39,7 +39,7 @@ struct sonde_mapping {
 
 struct sonde_thread {
 	uint32_t tid;
-	int signal; /* the one being delivered to it, 0 = none */
+	int signal; /* that ended the process, 0 = none; kernels write it for every thread */
 	struct sonde_regs regs;
 };
 
@@ -52,7 +52,7 @@ struct sonde_process_info {
 	uint32_t pid, ppid, uid, gid;
 	char program[16 + 1]; /* comm */
 	char args[80 + 1]; /* cut by the kernel */
-	int signal; /* that ended it, 0 = none (gcore) */
+	int signal; /* that ended it, 0 = none (gcore of a running process) */
 	bool has_siginfo; /* signal_code, fault_addr, signal_pid */
 	int signal_code;
 	uint64_t fault_addr; /* SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP; else 0 */

@@ -1,0 +1,5 @@
+//go:build !go1.24
+
+package main
+
+func buildVersioned() {}

@@ -1,0 +1,89 @@
+# shellcheck shell=bash
+# tests/e2e/lib.sh: what the run_*.sh scripts share. Each is bash, sources this first, prints TAP and ends with tap_end.
+#
+#   ok NAME COMMAND...              runs COMMAND; its output is shown when it fails
+#   skip NAME REASON                a result that this machine cannot have
+#   take_core PROGRAM VERSION MODE [ARG...]
+#                                   make_core.sh into $CORE (a folder: exe core stdout stderr), once per set of arguments;
+#                                   where no core can be taken: prints the reason as a skipped result and returns 1
+#   oracle KIND NAME KEY            a figure that the program of $CORE printed: oracle type main.Node count
+#   sonde_core COMMAND [ARG...]     sonde core COMMAND on $CORE
+#
+# $SONDE is the program under test, $WORK a folder that goes away, VERSIONS the Go versions to run.
+set -uo pipefail
+
+E2E=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+ROOT=$(cd "$E2E/../.." && pwd)
+SONDE=${SONDE:-$ROOT/build/sonde}
+VERSIONS=${SONDE_GO_VERSIONS:-1.22 1.24 1.27}
+WORK=$(mktemp -d "${TMPDIR:-/tmp}/sonde-e2e.XXXXXX")
+CORE=
+tap_results=0 tap_failures=0
+
+trap 'rm -rf -- "$WORK"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+ok() {
+	local name=$1 output
+	shift
+	tap_results=$((tap_results + 1))
+	if output=$("$@" 2>&1); then
+		echo "ok $tap_results - $name"
+	else
+		echo "not ok $tap_results - $name"
+		sed 's/^/# /' <<<"$output"
+		tap_failures=$((tap_failures + 1))
+	fi
+}
+
+skip() {
+	tap_results=$((tap_results + 1))
+	echo "ok $tap_results - $1 # SKIP $2"
+}
+
+take_core() {
+	local status=0 message
+	CORE=$WORK/$(printf '%s-' "$@" | tr -c 'a-zA-Z0-9.\n-' _)
+	[[ ! -s $CORE/core ]] || return 0
+	local program=$1 version=$2 mode=$3
+	shift 3
+	message=$("$E2E/make_core.sh" "$program" "$version" "$mode" "$CORE" "$@" 2>&1) || status=$?
+	case $status in
+	0) return 0 ;;
+	77) skip "core of $program $* ($version, $mode)" "${message#*skipped: }" ;;
+	*) ok "core of $program $* ($version, $mode)" eval 'echo "$message"; false' ;;
+	esac
+	return 1
+}
+
+oracle() {
+	awk -v kind="$1" -v name="name=$2" -v key="$3=" '
+		$1 == kind && $2 == name {
+			for (i = 3; i <= NF; i++)
+				if (index($i, key) == 1) {
+					print substr($i, length(key) + 1)
+					exit
+				}
+		}' "$CORE/stdout"
+}
+
+sonde_core() {
+	local command=$1
+	shift
+	"$SONDE" core "$command" "$CORE/core" --exe "$CORE/exe" "$@"
+}
+
+# equal GOT WANT
+equal() {
+	[[ $1 == "$2" ]] || {
+		echo "is \"$1\", want \"$2\""
+		return 1
+	}
+}
+
+tap_end() {
+	echo "1..$tap_results"
+	[[ $tap_failures -eq 0 ]]
+	exit
+}

@@ -1,6 +1,10 @@
-/* ELF images with DWARF: everything that the wrapper offers is asked of them. */
+/*
+ * DWARF sections: everything that the wrapper offers is asked of them. An input is an ELF file, or, so that mutations
+ * spare its headers, a list of (byte: section number as in build_dwarf.h, two bytes: length, contents).
+ */
 #include <stdlib.h>
 #include "object/lines.h"
+#include "../build_dwarf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -58,17 +62,15 @@ static void ask_address(struct sonde_dwarf *dwarf, struct sonde_lines *lines, ui
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void ask(const void *data, size_t size)
 {
 	sonde_cleanup(sonde_notes) struct sonde_notes notes = {0};
 	sonde_cleanup(sonde_dwarf) struct sonde_dwarf *dwarf = NULL;
 	sonde_cleanup(sonde_lines) struct sonde_lines *lines = NULL;
 	sonde_cleanup(sonde_error) struct sonde_error *err =
 		sonde_dwarf_open_image(data, size, "fuzz", &notes, &dwarf);
-	if (err)
-		return 0;
-	if (sonde_lines_new(dwarf, &lines))
-		return 0;
+	if (err || sonde_lines_new(dwarf, &lines))
+		return;
 	int64_t value;
 	size_t n;
 	ask_types(dwarf);
@@ -81,8 +83,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void)sonde_dwarf_is_go(dwarf, NULL);
 	(void)sonde_dwarf_function_find(dwarf, "main.f");
 	/* The seeds' code lies here. */
-	static const uint64_t pcs[] = {0, 0x1004, 0x1014, 0x1044, 0x1054, 0x10ff, 0x1104};
+	static const uint64_t pcs[] = {0, 0x1004, 0x1014, 0x1044, 0x1054, 0x10ff, 0x1104, 0x6000};
 	for (size_t i = 0; i < sizeof(pcs) / sizeof(pcs[0]); i++)
 		ask_address(dwarf, lines, pcs[i]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size >= 4 && !memcmp(data, ELFMAG, SELFMAG)) {
+		ask(data, size);
+		return 0;
+	}
+	sonde_cleanup(dw) struct dw w = {0};
+	sonde_cleanup(sonde_buf) struct sonde_buf image = {0};
+	struct sonde_cursor c = sonde_cursor_over(data, size);
+	while (sonde_cursor_left(&c)) {
+		unsigned section = sonde_cursor_u8(&c);
+		size_t len = sonde_cursor_u16(&c);
+		len = sonde_min(len, sonde_cursor_left(&c));
+		sonde_buf_add(
+			&w.sections[section % DW_N_SECTIONS], sonde_cursor_bytes(&c, len), len);
+	}
+	dw_elf(&w, DW_PLAIN, &image);
+	ask(image.data, image.len);
 	return 0;
 }

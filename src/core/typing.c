@@ -7,7 +7,13 @@
 #include "golang/ptrmask.h"
 #include "object/location.h"
 
-enum { MAX_PIECES = 64, MAX_VARIABLE_BYTES = 4096, MAX_DEPTH = 64, MAX_CHECK_WORDS = 512 };
+enum {
+	MAX_PIECES = 64,
+	MAX_VARIABLE_BYTES = 4096,
+	MAX_DEPTH = 64,
+	MAX_CHECK_WORDS = 512,
+	MAX_WAITERS = 1 << 20
+};
 
 SONDE_DEFINE_MAP(pc_map, struct sonde_dwarf_variables)
 
@@ -44,6 +50,7 @@ static uint64_t word_at(const struct typer *t, const uint8_t *p)
 }
 
 static void walk_value(struct typer *t, const uint8_t *bytes, uint64_t len, uint32_t id, int depth);
+static void walk_memory(struct typer *t, uint64_t addr, uint32_t id);
 
 /* --- does a type fit a slot? --- */
 
@@ -165,9 +172,9 @@ static void assign(struct typer *t, uint64_t addr, uint32_t id, uint64_t n)
 		t->no_memory = true;
 }
 
-/* A type that stands for a part of a map or a channel, or for a closure: made once. */
-static uint32_t part_id(struct typer *t, struct sonde_u32_map *map, uint64_t key, const char *fmt,
-	const char *name, uint64_t size_bytes)
+/* A name for what has no type of its own: a part of a map, a channel, a closure. Made once a key. */
+static uint32_t part_id(
+	struct typer *t, struct sonde_u32_map *map, uint64_t key, const char *fmt, const char *name)
 {
 	bool was_new;
 	uint32_t *id = sonde_u32_map_put(map, key, &was_new);
@@ -178,9 +185,23 @@ static uint32_t part_id(struct typer *t, struct sonde_u32_map *map, uint64_t key
 	if (was_new) {
 		char text[1024];
 		snprintf(text, sizeof(text), fmt, name);
-		*id = sonde_go_types_named(t->types, text, size_bytes);
+		*id = sonde_go_types_named(t->types, text, t->go->word_bytes);
 	}
 	return *id;
+}
+
+/* addr points to the start of a part that nothing else types: call it so. Its pointers are the caller's to follow. */
+static void assign_part(struct typer *t, uint64_t addr, uint32_t id)
+{
+	struct sonde_go_span *s;
+	uint32_t slot;
+	if (!id || !sonde_go_heap_find(t->heap, addr, &s, &slot))
+		return;
+	uint64_t start = s->pointers == SONDE_GO_HEADER ? (uint64_t)t->go->layout.header_bytes : 0;
+	uint32_t object = s->first + slot;
+	if (addr == sonde_go_span_addr(s, slot) + start && !t->of[object] &&
+		sonde_core_marks_has(t->marks, object))
+		t->of[object] = id;
 }
 
 static void walk_swiss_map(
@@ -188,10 +209,7 @@ static void walk_swiss_map(
 {
 	const struct sonde_go_layout *l = &t->go->layout;
 	uint64_t directory, len, table, groups, mask;
-	assign(t, addr,
-		part_id(t, &t->map_parts, (uint64_t)id << 2, "%s header", type->name,
-			l->sizeof_swiss_map),
-		0);
+	assign_part(t, addr, part_id(t, &t->map_parts, (uint64_t)id << 2, "%s header", type->name));
 	if (!sonde_go_read(t->go, addr, l->swiss_dir_ptr, &directory) ||
 		!sonde_go_read(t->go, addr, l->swiss_dir_len, &len) || !directory)
 		return;
@@ -199,10 +217,8 @@ static void walk_swiss_map(
 		assign(t, directory, type->group, 1);
 		return;
 	}
-	assign(t, directory,
-		part_id(t, &t->map_parts, (uint64_t)id << 2 | 1, "%s directory", type->name,
-			t->go->word_bytes),
-		len);
+	assign_part(t, directory,
+		part_id(t, &t->map_parts, (uint64_t)id << 2 | 1, "%s directory", type->name));
 	uint64_t last = 0;
 	for (uint64_t i = 0; i < len; i++, last = table) {
 		if (!sonde_go_read_word(t->go, directory + i * t->go->word_bytes, &table))
@@ -210,10 +226,8 @@ static void walk_swiss_map(
 		if (table ==
 			last) /* tables of smaller depth stand in the directory several times */
 			continue;
-		assign(t, table,
-			part_id(t, &t->map_parts, (uint64_t)id << 2 | 2, "%s table", type->name,
-				l->swiss_table_groups.offset + 2 * t->go->word_bytes),
-			0);
+		assign_part(t, table,
+			part_id(t, &t->map_parts, (uint64_t)id << 2 | 2, "%s table", type->name));
 		if (sonde_go_read(t->go, table, l->swiss_table_groups, &groups) &&
 			sonde_go_read(t->go, table, l->swiss_table_mask, &mask) &&
 			mask < UINT64_MAX)
@@ -227,10 +241,7 @@ static void walk_old_map(
 {
 	const struct sonde_go_layout *l = &t->go->layout;
 	uint64_t b, buckets, old;
-	assign(t, addr,
-		part_id(t, &t->map_parts, (uint64_t)id << 2, "%s header", type->name,
-			l->sizeof_hmap),
-		0);
+	assign_part(t, addr, part_id(t, &t->map_parts, (uint64_t)id << 2, "%s header", type->name));
 	if (!sonde_go_read(t->go, addr, l->hmap_b, &b) ||
 		!sonde_go_read(t->go, addr, l->hmap_buckets, &buckets) ||
 		!sonde_go_read(t->go, addr, l->hmap_oldbuckets, &old) || b > 60)
@@ -270,6 +281,20 @@ static void walk_map(struct typer *t, uint64_t addr, uint32_t id)
 		walk_old_map(t, addr, id, type);
 }
 
+/* Values on their way: each waiting goroutine's sudog points to one, on its stack or on the heap. */
+static void walk_waiters(struct typer *t, uint64_t chan, struct sonde_go_field queue, uint32_t elem)
+{
+	uint64_t sudog, value;
+	if (!sonde_go_read(t->go, chan, queue, &sudog))
+		return;
+	for (int i = 0; sudog && i < MAX_WAITERS; i++) {
+		if (sonde_go_read(t->go, sudog, t->go->layout.sudog_elem, &value) && value)
+			walk_memory(t, value, elem);
+		if (!sonde_go_read(t->go, sudog, t->go->layout.sudog_next, &sudog))
+			return;
+	}
+}
+
 static void walk_chan(struct typer *t, uint64_t addr, uint32_t id)
 {
 	const struct sonde_go_layout *l = &t->go->layout;
@@ -280,7 +305,7 @@ static void walk_chan(struct typer *t, uint64_t addr, uint32_t id)
 	uint32_t slot;
 	if (!sonde_go_heap_find(t->heap, addr, &s, &slot))
 		return;
-	uint32_t named = part_id(t, &t->hchans, id, "%s", type->name, hchan->size_bytes);
+	uint32_t named = part_id(t, &t->hchans, id, "%s", type->name);
 	struct sonde_go_type *part = sonde_go_type_of(t->types, named);
 	if (named && !part->n_slots && hchan->n_slots) {
 		part->slots = hchan->slots;
@@ -296,6 +321,10 @@ static void walk_chan(struct typer *t, uint64_t addr, uint32_t id)
 	if (!known && sonde_go_read(t->go, addr, l->hchan_buf, &buffer) &&
 		sonde_go_read(t->go, addr, l->hchan_dataqsiz, &n) && n)
 		assign(t, buffer, type->elem, n);
+	if (!known) {
+		walk_waiters(t, addr, l->hchan_recvq, type->elem);
+		walk_waiters(t, addr, l->hchan_sendq, type->elem);
+	}
 }
 
 static void walk_func(struct typer *t, uint64_t addr)
@@ -308,9 +337,7 @@ static void walk_func(struct typer *t, uint64_t addr)
 		t->of[s->first + slot] || !sonde_go_read_word(t->go, addr, &pc) ||
 		!sonde_go_function_at(t->go, pc, &f, NULL) || f.entry != pc)
 		return;
-	uint32_t id = part_id(t, &t->closures, pc, "closure %s", f.name, t->go->word_bytes);
-	if (sonde_core_marks_has(t->marks, s->first + slot))
-		t->of[s->first + slot] = id;
+	assign_part(t, addr, part_id(t, &t->closures, pc, "closure %s", f.name));
 }
 
 /* The data word of an interface whose dynamic type stands at type_addr. */
@@ -623,12 +650,36 @@ static void type_goroutines(struct typer *t, const struct sonde_goroutines *gs)
 	}
 }
 
+/* Finalizers say the type of their object; their functions and those of cleanups are closures. */
+static void type_specials(struct typer *t)
+{
+	for (size_t i = 0; i < t->heap->specials.n; i++) {
+		const struct sonde_go_special *s = &t->heap->specials.items[i];
+		if (!sonde_core_marks_has(t->marks, s->object))
+			continue;
+		const struct sonde_go_span *span = sonde_go_heap_span_of(t->heap, s->object);
+		uint32_t pointer =
+			s->object_type ? sonde_go_types_runtime(t->types, s->object_type) : 0;
+		assign(t, sonde_go_span_addr(span, s->object - span->first),
+			sonde_go_type_of(t->types, pointer)->elem, 0);
+		for (size_t k = 0; k < SONDE_ARRAY_LEN(s->words); k++) {
+			if (s->kind == SONDE_GO_WEAK_HANDLE)
+				assign_part(t, s->words[k],
+					part_id(t, &t->closures, 0, "%s", "weak handle"));
+			else
+				walk_func(t, s->words[k]);
+		}
+		drain(t);
+	}
+}
+
 static void type_all(struct typer *t, const struct sonde_goroutines *gs)
 {
 	const struct sonde_dwarf_type *hchan = sonde_dwarf_type_find(t->go->dwarf, "runtime.hchan");
 	t->hchan_id = hchan ? sonde_go_types_dwarf(t->types, hchan->id) : 0;
 	type_headers(t);
 	type_globals(t);
+	type_specials(t);
 	if (gs) {
 		type_goroutines(t, gs);
 		type_frames(t, gs);

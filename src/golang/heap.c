@@ -246,6 +246,8 @@ static void read_special_words(
 	} else if (kind == l->special_kind_weak_handle) {
 		f = l->special_weak_handle;
 		s->kind = SONDE_GO_WEAK_HANDLE;
+	} else {
+		sonde_go_read(go, addr, l->special_object_type, &s->object_type);
 	}
 	s->addr = addr + f.offset;
 	for (size_t i = 0; f.size && i < n_words; i++)

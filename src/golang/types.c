@@ -132,6 +132,28 @@ static const char *composed_name(struct sonde_go_types *t, const struct sonde_go
 	return name ? name : "";
 }
 
+/*
+ * DW_AT_go_runtime_type: the descriptor's link-time address up to Go 1.26, its offset from the module's types since.
+ * Which of them a value is shows by where it leads.
+ */
+static uint64_t descriptor_of(const struct sonde_go *go, uint64_t attribute)
+{
+	const struct sonde_go_module *m = &go->modules[0];
+	if (!attribute || module_of_type(go, attribute + go->bias))
+		return attribute ? attribute + go->bias : 0;
+	return attribute < m->etypes - m->types ? m->types + attribute : 0;
+}
+
+/* And back: the DWARF type of a descriptor; 0 = none. */
+static uint64_t dwarf_of_descriptor(const struct sonde_go *go, uint64_t addr)
+{
+	const struct sonde_go_module *m = &go->modules[0];
+	uint64_t id = sonde_dwarf_type_by_runtime(go->dwarf, addr - go->bias);
+	if (!id && addr >= m->types && addr < m->etypes)
+		id = sonde_dwarf_type_by_runtime(go->dwarf, addr - m->types);
+	return id;
+}
+
 static uint32_t make_runtime(struct sonde_go_types *t, uint64_t addr)
 {
 	bool was_new;
@@ -149,11 +171,12 @@ static uint32_t make_runtime(struct sonde_go_types *t, uint64_t addr)
 	*type = probe;
 	*sonde_u32_map_put(&t->by_runtime, addr, NULL) = id;
 	/* One type for both sources; DWARF's spelling has the full package path. */
-	uint64_t dwarf_id = sonde_dwarf_type_by_runtime(t->go->dwarf, addr - t->go->bias);
+	uint64_t dwarf_id = dwarf_of_descriptor(t->go, addr);
 	const struct sonde_dwarf_type *d =
 		dwarf_id ? sonde_dwarf_type(t->go->dwarf, dwarf_id) : NULL;
 	if (d && *d->name) {
-		type->name = d->name;
+		/* The compiler's mark for types that are never compared says nothing to a reader. */
+		type->name = strncmp(d->name, "noalg.", 6) ? d->name : d->name + 6;
 		type->dwarf_id = dwarf_id;
 		uint32_t *by_dwarf = sonde_u32_map_put(&t->by_dwarf, dwarf_id, NULL);
 		if (by_dwarf)
@@ -230,7 +253,7 @@ static uint32_t make_dwarf(struct sonde_go_types *t, uint64_t dwarf_id)
 	if (!d || d->kind == SONDE_DWARF_VOID)
 		return SONDE_GO_TYPE_UNKNOWN;
 	if (d->go_runtime_type) {
-		uint32_t id = sonde_go_types_runtime(t, d->go_runtime_type + t->go->bias);
+		uint32_t id = sonde_go_types_runtime(t, descriptor_of(t->go, d->go_runtime_type));
 		if (id) {
 			uint32_t *slot = sonde_u32_map_put(&t->by_dwarf, dwarf_id, NULL);
 			if (slot)

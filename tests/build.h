@@ -404,7 +404,7 @@ BUILD_UNUSED static void build_remove_(const char *path, int depth)
 {
 	DIR *d = depth < 8 ? opendir(path) : NULL;
 	for (struct dirent *e; d && (e = readdir(d));) {
-		char sub[4096];
+		char sub[8192];
 		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
 			continue;
 		snprintf(sub, sizeof(sub), "%s/%s", path, e->d_name);

@@ -139,7 +139,7 @@ static void inflates_sections(void)
 	enum { LEN = 100000 };
 	sonde_cleanup(free) uint8_t *plain = malloc(LEN);
 	sonde_cleanup(free) uint8_t *packed = malloc(2 * LEN);
-	for (int i = 0; i < LEN; i++)
+	for (unsigned i = 0; i < LEN; i++)
 		plain[i] = (uint8_t)(i * i >> 7);
 	for (int w = 4; w <= 8; w += 4) {
 		sonde_cleanup(sonde_buf) struct sonde_buf z = {0}, s = {0}, old = {0}, bad = {0},

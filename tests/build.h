@@ -404,12 +404,13 @@ BUILD_UNUSED static void build_remove_(const char *path, int depth)
 {
 	DIR *d = depth < 8 ? opendir(path) : NULL;
 	for (struct dirent *e; d && (e = readdir(d));) {
-		char sub[8192];
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+		char *sub = NULL;
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+			asprintf(&sub, "%s/%s", path, e->d_name) < 0)
 			continue;
-		snprintf(sub, sizeof(sub), "%s/%s", path, e->d_name);
 		if (unlink(sub))
 			build_remove_(sub, depth + 1);
+		free(sub);
 	}
 	if (d)
 		closedir(d);

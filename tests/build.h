@@ -231,7 +231,7 @@ BUILD_UNUSED static void build_elf_write(const struct build_elf *e, struct sonde
 {
 	struct build_writer w = {out, e, e->word_bytes ? e->word_bytes : 8, 0};
 	uint64_t ehsize = w.w == 8 ? 64 : 52, phsize = w.w == 8 ? 56 : 32;
-	uint64_t seg_at[BUILD_MAX_SEGMENTS], sec_at[BUILD_MAX_SECTIONS];
+	uint64_t seg_at[BUILD_MAX_SEGMENTS] = {0}, sec_at[BUILD_MAX_SECTIONS] = {0};
 	uint64_t at = ehsize + phsize * e->n_segments;
 	for (size_t i = 0; i < e->n_segments; i++) {
 		const struct build_segment *s = &e->segments[i];

@@ -179,7 +179,8 @@ static int compare_ranges(const void *a, const void *b)
 	/* Of those that start together the widest first, so that the narrowest is found. */
 	if (x->high != y->high)
 		return x->high > y->high ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	/* Names of one thing (assembler aliases): the first in the file is found. */
+	return x->id > y->id ? -1 : x->id < y->id;
 }
 
 void sonde_dwarf_ranges_sort(struct sonde_dwarf_ranges *ranges)
@@ -310,10 +311,11 @@ static struct sonde_error *read_units(struct sonde_dwarf *dwarf)
 			break;
 		start = next;
 	}
-	if (rc < 0)
+	/* libdw takes some units that are cut short for the end. */
+	if (rc < 0 || start < dwarf->image.sections[SONDE_DWARF_INFO].size_bytes)
 		sonde_notes_add(dwarf->notes, "DWARF unit damaged", 0,
-			"%s: .debug_info + 0x%" PRIx64 ": %s", dwarf->name, (uint64_t)start,
-			dwarf_errmsg(-1));
+			"%s: .debug_info + 0x%" PRIx64 " and what follows", dwarf->name,
+			(uint64_t)start);
 	if (!units.n)
 		return sonde_error_new(
 			SONDE_BAD_DATA, "%s: .debug_info has no readable unit", dwarf->name);

@@ -50,6 +50,16 @@ static bool quoted(struct sonde_sink *sink, const char *s, size_t len, const cha
 	return fine;
 }
 
+static void hex(struct sonde_sink *sink, const uint8_t *data, size_t len)
+{
+	sonde_sink_char(sink, '"');
+	for (size_t i = 0; i < len; i++) {
+		sonde_sink_char(sink, "0123456789abcdef"[data[i] >> 4]);
+		sonde_sink_char(sink, "0123456789abcdef"[data[i] & 15]);
+	}
+	sonde_sink_char(sink, '"');
+}
+
 /* What stands in front of a value. */
 static void place(struct sonde_json *j, const char *key, const char *key_suffix)
 {
@@ -121,12 +131,13 @@ void sonde_json_string(struct sonde_json *j, const char *key, const char *s, siz
 	if (quoted(j->sink, s, len, "") || !key)
 		return;
 	place(j, key, "_hex");
-	sonde_sink_char(j->sink, '"');
-	for (size_t i = 0; i < len; i++) {
-		sonde_sink_char(j->sink, "0123456789abcdef"[(uint8_t)s[i] >> 4]);
-		sonde_sink_char(j->sink, "0123456789abcdef"[(uint8_t)s[i] & 15]);
-	}
-	sonde_sink_char(j->sink, '"');
+	hex(j->sink, (const uint8_t *)s, len);
+}
+
+void sonde_json_hex(struct sonde_json *j, const char *key, const void *data, size_t len)
+{
+	place(j, key, "");
+	hex(j->sink, data, len);
 }
 
 void sonde_json_text(struct sonde_json *j, const char *key, const char *s)

@@ -40,6 +40,9 @@ void sonde_json_end(struct sonde_json *j);
 void sonde_json_string(struct sonde_json *j, const char *key, const char *s, size_t len);
 void sonde_json_text(struct sonde_json *j, const char *key, const char *s);
 
+/* len bytes as a string of lower-case hexadecimal digits. */
+void sonde_json_hex(struct sonde_json *j, const char *key, const void *data, size_t len);
+
 /* All digits: a reader that keeps numbers as doubles rounds beyond 2^53. */
 void sonde_json_u64(struct sonde_json *j, const char *key, uint64_t v);
 void sonde_json_i64(struct sonde_json *j, const char *key, int64_t v);

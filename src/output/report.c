@@ -185,6 +185,35 @@ void sonde_report_field(
 	sonde_sink_str(r->sink, value.kind == SONDE_VALUE_BYTES ? " bytes\n" : "\n");
 }
 
+void sonde_report_bytes(
+	struct sonde_report *r, const char *key, uint64_t addr, const void *data, size_t len)
+{
+	enum { A_LINE = 16 };
+	const uint8_t *p = data;
+	assert(!r->in_table);
+	if (r->options.json) {
+		sonde_json_hex(&r->json, key, data, len);
+		return;
+	}
+	start_text(r);
+	for (size_t at = 0; at < len; at += A_LINE) {
+		size_t n = sonde_min(len - at, (size_t)A_LINE);
+		char ascii[A_LINE + 1] = "";
+		sonde_sink_fill(r->sink, ' ', r->indent);
+		sonde_sink_printf(r->sink, "0x%012" PRIx64, addr + at);
+		for (size_t i = 0; i < A_LINE; i++) {
+			sonde_sink_str(r->sink, i % 8 ? " " : "  ");
+			if (i < n)
+				sonde_sink_printf(r->sink, "%02x", p[at + i]);
+			else
+				sonde_sink_str(r->sink, "  ");
+		}
+		for (size_t i = 0; i < n; i++)
+			ascii[i] = p[at + i] >= 0x20 && p[at + i] < 0x7f ? (char)p[at + i] : '.';
+		sonde_sink_printf(r->sink, "  |%s|\n", ascii);
+	}
+}
+
 void sonde_report_section_begin(struct sonde_report *r, const char *key, const char *title)
 {
 	assert(!r->in_table);

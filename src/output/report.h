@@ -139,6 +139,13 @@ static inline struct sonde_value sonde_value_bool(bool b)
 void sonde_report_field(
 	struct sonde_report *r, const char *key, const char *label, struct sonde_value value);
 
+/*
+ * Bytes as they stand at addr in a target: in text 16 a line with their address and ASCII, in JSON one string of
+ * hexadecimal digits.
+ */
+void sonde_report_bytes(
+	struct sonde_report *r, const char *key, uint64_t addr, const void *data, size_t len);
+
 /* A part: an object in JSON; in text a heading, where title is not NULL, and what follows indented under it. */
 void sonde_report_section_begin(struct sonde_report *r, const char *key, const char *title);
 void sonde_report_section_end(struct sonde_report *r);

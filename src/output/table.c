@@ -3,7 +3,9 @@
 #include <assert.h>
 #include "output/text.h"
 
-static const char gap[] = "  ", ellipsis[] = "\xe2\x80\xa6";
+static const char ellipsis[] = "\xe2\x80\xa6";
+
+enum { GAP_COLUMNS = 2 };
 
 void sonde_table_init(struct sonde_table *t, struct sonde_sink *sink,
 	const struct sonde_column *columns, size_t n, bool legend, bool color, size_t max_columns)
@@ -36,7 +38,7 @@ static void cut_widths(struct sonde_table *t)
 	size_t line = 0;
 	for (size_t i = 0; i < t->n_columns; i++)
 		if (t->columns[i].label)
-			line += t->widths[i] + (line ? sizeof(gap) - 1 : 0);
+			line += t->widths[i] + (line ? GAP_COLUMNS : 0);
 	while (line > t->max_columns) {
 		size_t widest = SIZE_MAX;
 		for (size_t i = 0; i < t->n_columns; i++)
@@ -68,7 +70,7 @@ static void write_row(
 			columns = sonde_text_columns(text, bytes) + 1;
 		}
 		size_t padding = columns < width ? width - columns : 0;
-		owed += first ? 0 : sizeof(gap) - 1;
+		owed += first ? 0 : GAP_COLUMNS;
 		if (t->columns[i].right)
 			owed += padding;
 		if (columns) {

@@ -180,6 +180,27 @@ static void rows_stream_after_the_first(void)
 	sonde_buf_deinit(&text);
 }
 
+static void memory_of_a_target(struct sonde_report *r)
+{
+	sonde_report_bytes(r, "bytes", 0xc000012340, "0123456789abcde\033xy\xff", 19);
+	sonde_report_bytes(r, "none", 0, NULL, 0);
+}
+
+static void bytes_with_their_addresses(void)
+{
+	struct sonde_buf text = made(memory_of_a_target, &(struct sonde_report_options){0}, NULL);
+	CHECK_STR(sonde_buf_text(&text),
+		"0x00c000012340  30 31 32 33 34 35 36 37  38 39 61 62 63 64 65 1b  "
+		"|0123456789abcde.|\n"
+		"0x00c000012350  78 79 ff                                          |xy.|\n");
+	sonde_buf_deinit(&text);
+	text = made(memory_of_a_target, &(struct sonde_report_options){.json = true}, NULL);
+	CHECK(strstr(sonde_buf_text(&text),
+		"\"bytes\":\"303132333435363738396162636465"
+		"1b7879ff\",\"none\":\"\","));
+	sonde_buf_deinit(&text);
+}
+
 static void a_full_disk_ends_a_long_report(void)
 {
 	struct sonde_sink *sink = NULL;
@@ -218,6 +239,7 @@ int main(void)
 	RUN(an_empty_table_has_its_header);
 	RUN(a_line_is_cut_to_the_terminal);
 	RUN(rows_stream_after_the_first);
+	RUN(bytes_with_their_addresses);
 	RUN(a_full_disk_ends_a_long_report);
 	RUN(a_report_left_in_a_table_leaks_nothing);
 	return tap_end();

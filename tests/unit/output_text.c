@@ -45,6 +45,47 @@ static void utf8_is_decoded_strictly(void)
 	CHECK_ESCAPED("\xe6\x97\xa5\xe6\x9c\xac", "\xe6\x97\xa5\xe6\x9c\xac", 4);
 }
 
+/* Escaped text is UTF-8 without anything unsafe, has the columns it says, and safe text stays as it is. */
+static bool is_harmless(const char *s, size_t len)
+{
+	struct sonde_buf buf = {0};
+	size_t columns = sonde_text_escape(&buf, s, len), n;
+	bool fine = !buf.failed && columns == sonde_text_columns(buf.data, buf.len), safe = true;
+	uint32_t rune;
+	for (size_t i = 0; i < buf.len; i += n) {
+		n = sonde_text_decode(buf.data + i, buf.len - i, &rune);
+		fine &= !sonde_text_is_unsafe(rune);
+	}
+	for (size_t i = 0; i < len; i += n) {
+		n = sonde_text_decode(s + i, len - i, &rune);
+		safe &= !sonde_text_is_unsafe(rune);
+	}
+	fine &= safe == (buf.len == len && !memcmp(buf.data, s, len));
+	sonde_buf_deinit(&buf);
+	return fine;
+}
+
+static void any_bytes_are_harmless(void)
+{
+	char s[8];
+	for (unsigned i = 0; i < 1 << 16; i++) {
+		memcpy(s, &(uint16_t){(uint16_t)i}, 2);
+		if (!is_harmless(s, 2))
+			CHECK_EQ(i, UINT32_MAX);
+	}
+	uint64_t x = 1;
+	for (unsigned i = 0; i < 300000; i++) {
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		uint64_t bytes = x ^ x >> 29;
+		/* Every other time a likely start of several bytes. */
+		if (i & 1)
+			bytes = (bytes & ~(uint64_t)0xff) | 0xe0 | (bytes & 0x17);
+		memcpy(s, &bytes, 8);
+		if (!is_harmless(s, 8))
+			CHECK_EQ(bytes, 0);
+	}
+}
+
 static void text_is_cut_between_characters(void)
 {
 	const char *s = "a\xe6\x97\xa5z";
@@ -82,6 +123,7 @@ int main(void)
 {
 	RUN(no_control_reaches_a_terminal);
 	RUN(utf8_is_decoded_strictly);
+	RUN(any_bytes_are_harmless);
 	RUN(text_is_cut_between_characters);
 	RUN(numbers_for_people);
 	return tap_end();

@@ -1,0 +1,39 @@
+/*
+ * src/core/report.h: the reports of `sonde core`, each written into an open report, in text or JSON. Strings in options
+ * are borrowed for the call. A report that cannot be made fails before it writes anything.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/error.h"
+
+struct sonde_core_session;
+struct sonde_report; /* output/report.h */
+
+struct sonde_error *sonde_core_report_overview(
+	struct sonde_core_session *session, struct sonde_report *out) SONDE_CHECK;
+struct sonde_error *sonde_core_report_mappings(
+	struct sonde_core_session *session, struct sonde_report *out) SONDE_CHECK;
+
+struct sonde_core_goroutines_options {
+	bool all; /* each with its whole stack, not in groups */
+	bool has_id;
+	uint64_t id; /* where has_id: only this one */
+	const char *state, *function; /* NULL: any */
+};
+struct sonde_error *sonde_core_report_goroutines(struct sonde_core_session *session,
+	const struct sonde_core_goroutines_options *options, struct sonde_report *out) SONDE_CHECK;
+
+struct sonde_core_histogram_options {
+	uint64_t top; /* rows, 0 = all */
+	int by; /* enum sonde_core_histogram_by */
+};
+enum sonde_core_histogram_by { SONDE_CORE_HISTOGRAM_BY_TYPE, SONDE_CORE_HISTOGRAM_BY_PACKAGE };
+struct sonde_error *sonde_core_report_histogram(struct sonde_core_session *session,
+	const struct sonde_core_histogram_options *options, struct sonde_report *out) SONDE_CHECK;
+
+struct sonde_core_read_options {
+	uint64_t addr, n_bytes;
+};
+struct sonde_error *sonde_core_report_read(struct sonde_core_session *session,
+	const struct sonde_core_read_options *options, struct sonde_report *out) SONDE_CHECK;

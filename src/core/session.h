@@ -1,0 +1,49 @@
+/*
+ * src/core/session.h: a core dump, opened and understood as far as a report needs it: each part is made when first asked
+ * for and kept. One thread at a time.
+ */
+#pragma once
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/notes.h"
+#include "core/mark.h"
+#include "core/typing.h"
+#include "golang/goroutine.h"
+#include "golang/heap.h"
+#include "golang/runtime.h"
+#include "golang/types.h"
+#include "target/core_file.h"
+
+struct sonde_core_session_options {
+	struct sonde_core_options core; /* ->notes is not used: the session has its own */
+	unsigned n_threads; /* for marking; 0 = as many as there are CPUs */
+};
+
+struct sonde_core_session {
+	/* Read only; ask by the functions below for what may not be there yet. */
+	struct sonde_target *target;
+	struct sonde_notes notes;
+	const struct sonde_log *log; /* borrowed, may be NULL */
+	uint64_t file_bytes; /* of the core file as given */
+	unsigned n_threads;
+	struct sonde_go *go;
+	struct sonde_go_heap *heap;
+	struct sonde_goroutines *goroutines;
+	struct sonde_go_types *types;
+	struct sonde_core_marks *marks;
+	struct sonde_core_typing *typing;
+};
+
+/* options may be NULL; its strings are borrowed for the call, the log until free. Opens the core, not yet the runtime. */
+struct sonde_error *sonde_core_session_open(const char *path,
+	const struct sonde_core_session_options *options,
+	struct sonde_core_session **ret) SONDE_CHECK;
+void sonde_core_session_free(struct sonde_core_session *session);
+SONDE_DEFINE_CLEANUP(sonde_core_session)
+
+/* See to it that the part is there. A failure leaves the session usable without it. */
+struct sonde_error *sonde_core_session_need_go(struct sonde_core_session *s) SONDE_CHECK;
+struct sonde_error *sonde_core_session_need_heap(struct sonde_core_session *s) SONDE_CHECK;
+struct sonde_error *sonde_core_session_need_goroutines(struct sonde_core_session *s) SONDE_CHECK;
+struct sonde_error *sonde_core_session_need_marks(struct sonde_core_session *s) SONDE_CHECK;
+struct sonde_error *sonde_core_session_need_typing(struct sonde_core_session *s) SONDE_CHECK;

@@ -48,7 +48,7 @@ struct sonde_dwarf_unit_state {
 	struct sonde_location_unit location;
 	uint64_t loclists_base;
 	bool has_ranges; /* its DIE says where its code is */
-	bool names_indexed, functions_indexed;
+	bool functions_indexed;
 	struct sonde_dwarf_ranges functions; /* ascending by low; see sonde_dwarf_ranges_find() */
 };
 
@@ -98,6 +98,7 @@ struct sonde_dwarf {
 	size_t n_units;
 	uint32_t *index_order; /* of units: those named "runtime" first */
 	size_t n_indexed; /* in index_order */
+	bool type_units_indexed; /* behind all of them */
 	struct sonde_dwarf_name_table tables[SONDE_DWARF_N_NAME_KINDS];
 
 	struct sonde_dwarf_type_map types;

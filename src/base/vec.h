@@ -54,8 +54,9 @@
 		return memset(&v->items[v->n++], 0, sizeof(type));              \
 	}
 
+/* An empty vector's items may be NULL, to which not even 0 may be added. */
 #define sonde_vec_foreach(it, v) \
-	for (__typeof__((v)->items) it = (v)->items; it < (v)->items + (v)->n; it++)
+	for (__typeof__((v)->items) it = (v)->items; it && it < (v)->items + (v)->n; it++)
 
 SONDE_DEFINE_VEC(sonde_u64_vec, uint64_t)
 SONDE_DEFINE_VEC(sonde_u32_vec, uint32_t)

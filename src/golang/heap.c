@@ -292,7 +292,7 @@ static struct sonde_error *read_specials(struct sonde_go_heap *h, const struct s
 			read_special_words(h, addr, (int64_t)kind, s);
 		}
 	}
-	qsort(h->specials.items, h->specials.n, sizeof(*h->specials.items), by_object);
+	sonde_vec_sort(&h->specials, by_object);
 	for (size_t i = h->specials.n; i-- > 0;) {
 		struct sonde_go_span *s = (struct sonde_go_span *)sonde_go_heap_span_of(
 			h, h->specials.items[i].object);

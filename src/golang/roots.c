@@ -329,7 +329,7 @@ static struct stack_object *find_stack_object(struct stack_visitor *s, uint64_t 
 /* Follow pointers into the stack until no stack object is newly reached. */
 static void visit_stack_objects(struct stack_visitor *s)
 {
-	qsort(s->objects.items, s->objects.n, sizeof(*s->objects.items), by_addr);
+	sonde_vec_sort(&s->objects, by_addr);
 	while (s->pending.n) {
 		struct stack_object *o = find_stack_object(s, s->pending.items[--s->pending.n]);
 		if (!o || o->visited)

@@ -31,6 +31,7 @@ enum special {
 	INJECTED_PANIC,
 	INJECTED_PREEMPT,
 	ASMCGOCALL,
+	CGOCALLBACK, /* writes SP, but keeps both of its stacks fit for unwinding */
 };
 
 static const struct {
@@ -48,6 +49,7 @@ static const struct {
 	{"runtime.asyncPreempt", INJECTED_PREEMPT},
 	{"runtime.debugCallV2", INJECTED_PREEMPT},
 	{"runtime.asmcgocall", ASMCGOCALL},
+	{"runtime.cgocallback", CGOCALLBACK},
 };
 
 static enum special special_of(const char *name)

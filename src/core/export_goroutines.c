@@ -65,7 +65,8 @@ static void report_creator(struct sonde_report *out, const struct sonde_core_ses
 	const struct sonde_go_module *m;
 	struct sonde_pccall call;
 	/* The first goroutine was made by the runtime's start, not by a go statement. */
-	if (!g->created_by_pc || g->id == 1 || !sonde_go_function_at(s->go, g->created_by_pc - 1, &f, &m))
+	if (!g->created_by_pc || g->id == 1 ||
+		!sonde_go_function_at(s->go, g->created_by_pc - 1, &f, &m))
 		return;
 	/* The runtime names the function itself, not what is inlined at the go statement. */
 	sonde_pclntab_calls(&m->functions, &f, g->created_by_pc - 1, &call, 1);

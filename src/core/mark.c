@@ -221,7 +221,8 @@ static void scan_typed(
 	}
 	if (!type)
 		return; /* still being allocated (mallocgc sets it last) */
-	const struct sonde_go_mask *mask = sonde_go_masks_find(&w->masks, type);
+	const struct sonde_go_mask *mask =
+		sonde_go_masks_find(&w->masks, type, s->slot_bytes - start);
 	if (!mask) {
 		w->n_no_type++;
 		return;

@@ -12,7 +12,8 @@ enum {
 	MAX_VARIABLE_BYTES = 4096,
 	MAX_DEPTH = 64,
 	MAX_CHECK_WORDS = 512,
-	MAX_WAITERS = 1 << 20
+	MAX_WAITERS = 1 << 20,
+	MAX_SELECT_CASES = 1 << 16
 };
 
 SONDE_DEFINE_MAP(pc_map, struct sonde_dwarf_variables)
@@ -38,7 +39,7 @@ struct typer {
 	struct pc_map variables; /* by look-up pc */
 	struct static_vec
 		statics; /* values outside the heap that typed pointers led to, to be followed */
-	struct sonde_u32_map static_seen; /* address -> type id of those */
+	struct sonde_u64_map static_seen; /* address -> bytes followed from it */
 	bool no_memory;
 };
 
@@ -59,8 +60,9 @@ static bool fits_bits(struct typer *t, const struct sonde_go_span *s, uint32_t s
 	const struct sonde_go_type *type, bool many)
 {
 	const uint8_t *bitmap = sonde_go_span_heap_bits(t->heap, s);
-	const struct sonde_go_mask *mask =
-		type->runtime_addr ? sonde_go_masks_find(&t->masks, type->runtime_addr) : NULL;
+	const struct sonde_go_mask *mask = type->runtime_addr
+		? sonde_go_masks_find(&t->masks, type->runtime_addr, s->slot_bytes)
+		: NULL;
 	if (!bitmap || !mask || !type->size_bytes)
 		return true;
 	unsigned word = t->go->word_bytes;
@@ -82,15 +84,9 @@ static bool fits_bits(struct typer *t, const struct sonde_go_span *s, uint32_t s
 	return true;
 }
 
-static bool has_pointers(struct typer *t, const struct sonde_go_type *type)
+static bool has_pointers(const struct sonde_go_type *type)
 {
-	if (type->runtime_addr) {
-		const struct sonde_go_mask *mask =
-			sonde_go_masks_find(&t->masks, type->runtime_addr);
-		if (mask)
-			return mask->ptr_bytes != 0;
-	}
-	return type->n_slots != 0;
+	return type->runtime_addr ? type->ptr_bytes != 0 : type->n_slots != 0;
 }
 
 /* The bytes of a slot that a typing explains. */
@@ -108,22 +104,31 @@ static uint64_t cover_of(const struct typer *t, const struct sonde_go_span *s, u
 
 /*
  * Composite literals and the like: variables without a name that only pointers lead to. They are roots already; here
- * they are followed by type. Once an address, the larger type first come.
+ * they are followed by type; again only where a type explains more.
  */
 static void assign_static(struct typer *t, uint64_t addr, uint32_t id, uint64_t n)
 {
 	const struct sonde_go_type *type = sonde_go_types_slots(t->types, id);
-	bool inside = false;
-	for (size_t i = 0; i < t->go->n_modules && !inside; i++)
-		inside = addr >= t->go->modules[i].noptrdata && addr < t->go->modules[i].enoptrbss;
-	if (!inside || !type->n_slots || !type->size_bytes)
+	uint64_t end = 0;
+	for (size_t i = 0; i < t->go->n_modules && !end; i++) {
+		const struct sonde_go_module *m = &t->go->modules[i];
+		if (addr >= m->noptrdata && addr < m->enoptrbss)
+			end = m->enoptrbss;
+	}
+	if (!end || !type->n_slots || !type->size_bytes)
 		return;
-	bool was_new;
-	uint32_t *seen = sonde_u32_map_put(&t->static_seen, addr, &was_new);
-	if (!seen || (!was_new && *seen == id))
+	/* No further than the module's data, and never back to a smaller extent: so this ends. */
+	uint64_t room = (end - addr) / type->size_bytes, extent;
+	if (n == 0)
+		n = 1;
+	if (n > room)
+		n = room;
+	extent = n * type->size_bytes;
+	uint64_t *seen = sonde_u64_map_put(&t->static_seen, addr, NULL);
+	if (!seen || extent <= *seen)
 		return;
-	*seen = id;
-	if (!static_vec_push(&t->statics, (struct static_value){addr, n ? n : 1, id}))
+	*seen = extent;
+	if (!static_vec_push(&t->statics, (struct static_value){addr, n, id}))
 		t->no_memory = true;
 }
 
@@ -153,7 +158,7 @@ static void assign(struct typer *t, uint64_t addr, uint32_t id, uint64_t n)
 	/* A slice may begin inside its array; what comes before is of the same type. */
 	if (offset && (n == 0 || offset % type->size_bytes))
 		return;
-	if ((s->pointers == SONDE_GO_NOSCAN) == has_pointers(t, type))
+	if ((s->pointers == SONDE_GO_NOSCAN) == has_pointers(type))
 		return;
 	uint64_t end;
 	if (__builtin_mul_overflow(n ? n : 1, type->size_bytes, &end) ||
@@ -248,12 +253,13 @@ static void walk_old_map(
 		return;
 	assign(t, buckets, type->group, UINT64_C(1) << b);
 	assign(t, old, type->group, UINT64_C(1) << (b ? b - 1 : 0));
-	/* Overflow buckets: the last word of each bucket. */
+	/* Overflow buckets: the last word of each bucket. Buckets are full to 6.5 of 8: there are few of them. */
+	uint64_t budget = (UINT64_C(2) << b) + 1024;
 	const struct sonde_go_type *bucket = sonde_go_type_of(t->types, type->group);
 	struct sonde_target_run cache = {0};
-	for (uint64_t i = 0; bucket->size_bytes > t->go->word_bytes && i >> b == 0; i++) {
+	for (uint64_t i = 0; bucket->size_bytes > t->go->word_bytes && i >> b == 0 && budget; i++) {
 		uint64_t next = buckets + (i + 1) * bucket->size_bytes - t->go->word_bytes;
-		for (int chain = 0; chain < 1024; chain++) {
+		for (; budget; budget--) {
 			const uint8_t *p = sonde_target_bytes_cached(
 				t->go->target, &cache, next, t->go->word_bytes);
 			uint64_t overflow = p ? word_at(t, p) : 0;
@@ -295,36 +301,52 @@ static void walk_waiters(struct typer *t, uint64_t chan, struct sonde_go_field q
 	}
 }
 
-static void walk_chan(struct typer *t, uint64_t addr, uint32_t id)
+/* A channel at addr of the channel type id; elem is the type of its values. */
+static void walk_hchan(struct typer *t, uint64_t addr, uint64_t key, const char *fmt,
+	const char *name, uint32_t elem)
 {
 	const struct sonde_go_layout *l = &t->go->layout;
-	const struct sonde_go_type *type = sonde_go_type_of(t->types, id);
 	const struct sonde_go_type *hchan = sonde_go_types_slots(t->types, t->hchan_id);
 	uint64_t buffer, n;
 	struct sonde_go_span *s;
 	uint32_t slot;
-	if (!sonde_go_heap_find(t->heap, addr, &s, &slot))
+	/* Once a channel: it is typed the first time. */
+	if (!sonde_go_heap_find(t->heap, addr, &s, &slot) || t->of[s->first + slot] ||
+		!sonde_core_marks_has(t->marks, s->first + slot))
 		return;
-	uint32_t named = part_id(t, &t->hchans, id, "%s", type->name);
-	struct sonde_go_type *part = sonde_go_type_of(t->types, named);
-	if (named && !part->n_slots && hchan->n_slots) {
+	uint32_t id = part_id(t, &t->hchans, key, fmt, name);
+	struct sonde_go_type *part = sonde_go_type_of(t->types, id);
+	if (id && !part->n_slots && hchan->n_slots) {
 		part->slots = hchan->slots;
 		part->n_slots = hchan->n_slots;
 	}
-	bool known = t->of[s->first + slot] != 0;
-	/* One that holds values without pointers has them behind itself, in a slot that is not scanned. */
-	if (!known && sonde_core_marks_has(t->marks, s->first + slot)) {
-		t->of[s->first + slot] = named;
-		if (!sonde_u32_vec_push(&t->work, s->first + slot))
-			t->no_memory = true;
-	}
-	if (!known && sonde_go_read(t->go, addr, l->hchan_buf, &buffer) &&
+	/* One whose values have no pointers has them behind itself, in a slot that is not scanned. */
+	t->of[s->first + slot] = id;
+	if (!sonde_u32_vec_push(&t->work, s->first + slot))
+		t->no_memory = true;
+	if (sonde_go_read(t->go, addr, l->hchan_buf, &buffer) &&
 		sonde_go_read(t->go, addr, l->hchan_dataqsiz, &n) && n)
-		assign(t, buffer, type->elem, n);
-	if (!known) {
-		walk_waiters(t, addr, l->hchan_recvq, type->elem);
-		walk_waiters(t, addr, l->hchan_sendq, type->elem);
-	}
+		assign(t, buffer, elem, n);
+	walk_waiters(t, addr, l->hchan_recvq, elem);
+	walk_waiters(t, addr, l->hchan_sendq, elem);
+}
+
+static void walk_chan(struct typer *t, uint64_t addr, uint32_t id)
+{
+	const struct sonde_go_type *type = sonde_go_type_of(t->types, id);
+	walk_hchan(t, addr, (uint64_t)id << 1, "%s", type->name, type->elem);
+}
+
+/* A channel that only a blocked goroutine's sudog leads to: it knows the type of its values. */
+static void walk_untyped_chan(struct typer *t, uint64_t addr)
+{
+	uint64_t elem;
+	if (!sonde_go_read(t->go, addr, t->go->layout.hchan_elemtype, &elem))
+		return;
+	uint32_t id = sonde_go_types_runtime(t->types, elem);
+	if (id)
+		walk_hchan(t, addr, (uint64_t)id << 1 | 1, "chan %s",
+			sonde_go_type_of(t->types, id)->name, id);
 }
 
 static void walk_func(struct typer *t, uint64_t addr)
@@ -415,7 +437,8 @@ static void walk_value(struct typer *t, const uint8_t *bytes, uint64_t len, uint
 			const struct sonde_go_type *array = sonde_go_type_of(t->types, slot->elem);
 			const struct sonde_go_type *elem = sonde_go_type_of(t->types, array->elem);
 			uint64_t at = slot->offset_bytes;
-			for (uint64_t k = 0; k < array->count && at + elem->size_bytes <= len;
+			for (uint64_t k = 0; elem->size_bytes && k < array->count &&
+				at + elem->size_bytes <= len;
 				k++, at += elem->size_bytes)
 				walk_value(t, bytes + at, elem->size_bytes, array->elem, depth + 1);
 			continue;
@@ -648,6 +671,19 @@ static void type_goroutines(struct typer *t, const struct sonde_goroutines *gs)
 		assign(t, gs->all.items[i].addr, id, 0);
 		drain(t);
 	}
+	const struct sonde_go_layout *l = &t->go->layout;
+	for (size_t i = 0; i < gs->all.n; i++) {
+		uint64_t sudog, chan;
+		if (!sonde_go_read(t->go, gs->all.items[i].addr, l->g_waiting_on, &sudog))
+			continue;
+		for (int k = 0; sudog && k < MAX_SELECT_CASES; k++) {
+			if (sonde_go_read(t->go, sudog, l->sudog_c, &chan))
+				walk_untyped_chan(t, chan);
+			if (!sonde_go_read(t->go, sudog, l->sudog_waitlink, &sudog))
+				break;
+		}
+		drain(t);
+	}
 }
 
 /* Finalizers say the type of their object; their functions and those of cleanups are closures. */
@@ -681,8 +717,8 @@ static void type_all(struct typer *t, const struct sonde_goroutines *gs)
 	type_globals(t);
 	type_specials(t);
 	if (gs) {
-		type_goroutines(t, gs);
 		type_frames(t, gs);
+		type_goroutines(t, gs);
 	}
 }
 
@@ -705,7 +741,7 @@ struct sonde_error *sonde_core_type_heap(const struct sonde_go_heap *heap,
 	sonde_go_masks_deinit(&t.masks);
 	sonde_u32_vec_deinit(&t.work);
 	static_vec_deinit(&t.statics);
-	sonde_u32_map_deinit(&t.static_seen);
+	sonde_u64_map_deinit(&t.static_seen);
 	sonde_u32_map_deinit(&t.closures);
 	sonde_u32_map_deinit(&t.map_parts);
 	sonde_u32_map_deinit(&t.hchans);

@@ -115,6 +115,9 @@
 	F(hmap_oldbuckets, "runtime.hmap", "oldbuckets", OPTIONAL)                                \
 	F(hchan_recvq, "runtime.hchan", "recvq.first", REQUIRED)                                  \
 	F(hchan_sendq, "runtime.hchan", "sendq.first", REQUIRED)                                  \
+	F(sudog_c, "runtime.sudog", "c.vu|c", REQUIRED)                                           \
+	F(sudog_waitlink, "runtime.sudog", "waitlink", REQUIRED)                                  \
+	F(g_waiting_on, "runtime.g", "waiting", REQUIRED)                                         \
 	F(sudog_next, "runtime.sudog", "next", REQUIRED)                                          \
 	F(sudog_elem, "runtime.sudog", "elem.vu|elem", REQUIRED)                                  \
 	F(hchan_buf, "runtime.hchan", "buf", REQUIRED)                                            \

@@ -12,6 +12,7 @@ enum {
 	/* Arrays are written out up to so many slots; longer ones are one slot, walked by element. */
 	MAX_ARRAY_SLOTS = 64,
 	MAX_SLOTS = 1 << 16,
+	MAX_VISITS = 1 << 18, /* types that one type is put together from */
 	KIND_MASK = 31, /* abi.KindMask */
 };
 
@@ -97,6 +98,7 @@ static bool resolve_runtime(struct sonde_go_types *t, struct sonde_go_type *type
 	if (type->kind == SONDE_GO_KIND_INVALID || type->kind > SONDE_GO_KIND_UNSAFE_POINTER)
 		return false;
 	type->size_bytes = sonde_go_load(bytes, l->type_size);
+	type->ptr_bytes = sonde_go_load(bytes, l->type_ptr_bytes);
 	type->is_direct = (kind & (uint64_t)l->kind_direct_iface) ||
 		(tflag & (uint64_t)l->tflag_direct_iface);
 	const char *name = runtime_name(t, addr, (int32_t)sonde_go_load(bytes, l->type_str), tflag);
@@ -334,6 +336,7 @@ SONDE_DEFINE_VEC(slot_vec, struct sonde_go_slot)
 struct slot_builder {
 	struct sonde_go_types *t;
 	struct slot_vec slots;
+	unsigned n_visits;
 	bool too_many;
 };
 
@@ -378,7 +381,7 @@ static void add_struct_slots(
 static void add_type_slots(struct slot_builder *b, uint32_t id, uint64_t offset, int depth)
 {
 	const struct sonde_go_type *type = sonde_go_type_of(b->t, id);
-	if (depth > MAX_DEPTH || b->too_many) {
+	if (depth > MAX_DEPTH || b->too_many || ++b->n_visits > MAX_VISITS) {
 		b->too_many = true;
 		return;
 	}
@@ -431,6 +434,11 @@ const struct sonde_go_type *sonde_go_types_slots(struct sonde_go_types *t, uint3
 	struct sonde_go_type *type = sonde_go_type_of(t, id);
 	if (type->has_slots)
 		return type;
+	if (t->slot_depth >= MAX_DEPTH) {
+		sonde_notes_add(t->go->notes, "type nested too deep", 0, "%s", type->name);
+		return type;
+	}
+	t->slot_depth++;
 	type->has_slots = true;
 	struct slot_builder b = {.t = t};
 	add_type_slots(&b, id, 0, 0);
@@ -444,6 +452,7 @@ const struct sonde_go_type *sonde_go_types_slots(struct sonde_go_types *t, uint3
 		type->n_slots = (uint32_t)b.slots.n;
 	}
 	slot_vec_deinit(&b.slots);
+	t->slot_depth--;
 	return type;
 }
 

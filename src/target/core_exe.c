@@ -83,6 +83,15 @@ static bool bias_of(struct sonde_core_file *core, const struct sonde_elf *elf, u
 	return true;
 }
 
+/* objcopy --only-keep-debug leaves the program headers as they were, and nothing behind them. */
+static bool only_debug(const struct sonde_elf *elf)
+{
+	for (size_t i = 0; i < elf->n_sections; i++)
+		if (elf->sections[i].type == SHT_NOBITS && elf->sections[i].flags & SHF_EXECINSTR)
+			return true;
+	return false;
+}
+
 struct search {
 	struct sonde_core_file *core;
 	struct sonde_core_evidence evidence;
@@ -110,6 +119,11 @@ static enum sonde_core_verdict judge(
 	if (elf->type != ET_EXEC && elf->type != ET_DYN) {
 		*why = sonde_arena_printf(
 			&core->target.arena, "%s is no executable (ELF type %u)", path, elf->type);
+		return SONDE_CORE_DIFFERENT;
+	}
+	if (only_debug(elf)) {
+		*why = sonde_arena_printf(
+			&core->target.arena, "%s holds debug information only, no code", path);
 		return SONDE_CORE_DIFFERENT;
 	}
 	enum sonde_core_verdict v =

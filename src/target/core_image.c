@@ -257,8 +257,8 @@ struct sonde_core_image *sonde_core_image_find(struct sonde_core_file *core, con
 		return image;
 	}
 	if (core->options.sysroot) {
-		char *under = sonde_arena_printf(
-			&core->target.arena, "%s/%s", core->options.sysroot, path);
+		char *under = sonde_arena_printf(&core->target.arena, "%s%s%s",
+			core->options.sysroot, path[0] == '/' ? "" : "/", path);
 		if (!under)
 			return NULL;
 		if (try_image(core, &e, under, image))

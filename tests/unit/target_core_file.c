@@ -426,6 +426,14 @@ static void another_entry_point(void)
 	struct sonde_target *t = NULL;
 	CHECK_ERROR(sonde_core_file_open(write_core(&c, "entry-core"), &o, &t), SONDE_MISMATCH,
 		"entry point 0x401050 is not the process's 0x401010");
+	/* A separate debug file. */
+	struct build_elf d = {.type = ET_EXEC};
+	build_section(&d, ".text", SHT_NOBITS, NULL, 100)->flags = SHF_ALLOC | SHF_EXECINSTR;
+	sonde_cleanup(sonde_buf) struct sonde_buf debug = {0};
+	build_elf_write(&d, &debug);
+	o.exe = build_file_of("entry/debug", &debug);
+	CHECK_ERROR(sonde_core_file_open(build_path("entry-core"), &o, &t), SONDE_MISMATCH,
+		"debug holds debug information only");
 	/* Another machine. */
 	struct build_elf e = {.type = ET_EXEC, .machine = EM_AARCH64};
 	sonde_cleanup(sonde_buf) struct sonde_buf b = {0};

@@ -155,6 +155,12 @@ static bool try_path(struct search *s, const char *path)
 	struct sonde_elf *elf = NULL;
 	const char *why = NULL;
 	const char *separator = s->tried.len ? ", " : "";
+	int os_errno = sonde_core_regular(path);
+	if (os_errno) {
+		sonde_buf_printf(&s->tried, "%s%s: %s", separator, path,
+			os_errno == ENODEV ? "not a regular file" : strerror(os_errno));
+		return false;
+	}
 	struct sonde_error *err = sonde_elf_open(path, &elf);
 	if (err) {
 		/* The message begins with the path. */

@@ -18,7 +18,8 @@ const struct sonde_command sonde_command_core_threads = {
 	.summary = "registers and stack of every thread, C and Go frames",
 	.operands = "CORE",
 	.reads_file = true,
-	.details = "For cores of any program. Each frame says how it was found; a stack that ends early "
+	.details = "For cores of any program. Each frame says how it was found; a stack that ends "
+		   "early "
 		   "says why.",
 	.example = "sonde core threads core.1234",
 	.tables = tables,

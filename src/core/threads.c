@@ -4,7 +4,8 @@
 
 enum { MAX_GO_CALLS = 128 };
 
-static const struct sonde_goroutine *goroutine_of(const struct sonde_core_session *s, int32_t thread)
+static const struct sonde_goroutine *goroutine_of(
+	const struct sonde_core_session *s, int32_t thread)
 {
 	for (size_t i = 0; s->goroutines && i < s->goroutines->all.n; i++) {
 		const struct sonde_goroutine *g = &s->goroutines->all.items[i];
@@ -12,6 +13,27 @@ static const struct sonde_goroutine *goroutine_of(const struct sonde_core_sessio
 			return g;
 	}
 	return NULL;
+}
+
+/*
+ * Go marks the functions below which a stack has nothing (mstart, goexit, rt0_go); its call-frame information does not.
+ * What was found below one is no frame. sigtramp is marked too, but the kernel's trampoline lies below it.
+ */
+static void end_at_go_top(struct sonde_core_threads *threads, struct sonde_core_thread *t)
+{
+	const struct sonde_go *go = threads->session->go;
+	for (size_t i = 0; go && i < t->n_frames; i++) {
+		const struct sonde_walk_frame *f = &threads->frames.items[t->first_frame + i];
+		struct sonde_pcfunc function;
+		if (!sonde_go_function_at(go, sonde_walk_frame_lookup_pc(f), &function, NULL) ||
+			!(function.flags & SONDE_FUNC_TOP_FRAME) ||
+			(i + 1 < t->n_frames && f[1].trampoline))
+			continue;
+		t->n_frames = i + 1;
+		threads->frames.n = t->first_frame + t->n_frames;
+		t->cut = NULL;
+		return;
+	}
 }
 
 static struct sonde_error *walk_all(struct sonde_core_threads *threads)
@@ -25,18 +47,22 @@ static struct sonde_error *walk_all(struct sonde_core_threads *threads)
 		t->thread = &list[i];
 		t->goroutine = goroutine_of(threads->session, (int32_t)i);
 		t->first_frame = threads->frames.n;
-		SONDE_TRY(sonde_walk(threads->modules, &list[i].regs, &threads->arena, &threads->frames, &t->cut));
+		SONDE_TRY(sonde_walk(threads->modules, &list[i].regs, &threads->arena,
+			&threads->frames, &t->cut));
 		t->n_frames = threads->frames.n - t->first_frame;
+		end_at_go_top(threads, t);
 		if (t->cut)
-			sonde_notes_add(&threads->session->notes, "thread stack cut short", 0, "thread %u %s",
-				list[i].tid, t->cut);
+			sonde_notes_add(&threads->session->notes, "thread stack cut short", 0,
+				"thread %u %s", list[i].tid, t->cut);
 	}
 	return NULL;
 }
 
-struct sonde_error *sonde_core_threads_open(struct sonde_core_session *session, struct sonde_core_threads **ret)
+struct sonde_error *sonde_core_threads_open(
+	struct sonde_core_session *session, struct sonde_core_threads **ret)
 {
-	sonde_cleanup(sonde_core_threads) struct sonde_core_threads *threads = sonde_new(struct sonde_core_threads);
+	sonde_cleanup(sonde_core_threads) struct sonde_core_threads *threads =
+		sonde_new(struct sonde_core_threads);
 	if (!threads)
 		return &sonde_enomem;
 	threads->session = session;
@@ -46,7 +72,8 @@ struct sonde_error *sonde_core_threads_open(struct sonde_core_session *session, 
 	if (err && err->code == SONDE_NO_MEMORY)
 		return err;
 	sonde_error_free(err);
-	SONDE_TRY(sonde_walk_modules_open(session->target, &session->debug, &session->notes, &threads->modules));
+	SONDE_TRY(sonde_walk_modules_open(
+		session->target, &session->debug, &session->notes, &threads->modules));
 	SONDE_TRY(sonde_symbolizer_new(&session->debug, &session->notes, &threads->symbolizer));
 	SONDE_TRY(walk_all(threads));
 	*ret = sonde_take(threads);
@@ -65,7 +92,8 @@ void sonde_core_threads_free(struct sonde_core_threads *threads)
 	free(threads);
 }
 
-static size_t go_calls(const struct sonde_go *go, uint64_t pc, struct sonde_symbol_call *calls, size_t max)
+static size_t go_calls(
+	const struct sonde_go *go, uint64_t pc, struct sonde_symbol_call *calls, size_t max)
 {
 	struct sonde_pcfunc f;
 	const struct sonde_go_module *m;
@@ -77,7 +105,7 @@ static size_t go_calls(const struct sonde_go *go, uint64_t pc, struct sonde_symb
 	for (size_t i = 0; i < n && i < max; i++)
 		calls[i] = (struct sonde_symbol_call){
 			.function = list[i].function,
-			.file = list[i].file,
+			.file = list[i].line ? list[i].file : NULL,
 			.line = list[i].line,
 			.inlined = list[i].inlined,
 		};
@@ -86,8 +114,8 @@ static size_t go_calls(const struct sonde_go *go, uint64_t pc, struct sonde_symb
 	return n;
 }
 
-size_t sonde_core_thread_calls(struct sonde_core_threads *threads, const struct sonde_walk_frame *frame,
-	struct sonde_symbol_call *calls, size_t max)
+size_t sonde_core_thread_calls(struct sonde_core_threads *threads,
+	const struct sonde_walk_frame *frame, struct sonde_symbol_call *calls, size_t max)
 {
 	uint64_t pc = sonde_walk_frame_lookup_pc(frame);
 	size_t n = threads->session->go ? go_calls(threads->session->go, pc, calls, max) : 0;
@@ -97,7 +125,8 @@ size_t sonde_core_thread_calls(struct sonde_core_threads *threads, const struct 
 		struct sonde_walk_module *m = &threads->modules->all.items[frame->module];
 		sonde_walk_module_load(threads->modules, m);
 		if (m->elf)
-			return sonde_symbolizer_calls(threads->symbolizer, m->elf, pc - m->bias, calls, max);
+			return sonde_symbolizer_calls(
+				threads->symbolizer, m->elf, pc - m->bias, calls, max);
 	}
 	if (max)
 		calls[0] = (struct sonde_symbol_call){0};

@@ -30,5 +30,5 @@ void sonde_core_threads_free(struct sonde_core_threads *threads);
 SONDE_DEFINE_CLEANUP(sonde_core_threads)
 
 /* The calls of a frame, innermost first: Go's by the function table, others by DWARF and symbols. At least 1. */
-size_t sonde_core_thread_calls(struct sonde_core_threads *threads, const struct sonde_walk_frame *frame,
-	struct sonde_symbol_call *calls, size_t max);
+size_t sonde_core_thread_calls(struct sonde_core_threads *threads,
+	const struct sonde_walk_frame *frame, struct sonde_symbol_call *calls, size_t max);

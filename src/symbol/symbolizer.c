@@ -40,8 +40,7 @@ void sonde_symbolizer_free(struct sonde_symbolizer *s)
 {
 	if (!s)
 		return;
-	sonde_vec_foreach(f, &s->files)
-	{
+	sonde_vec_foreach (f, &s->files) {
 		sonde_lines_free(f->lines);
 		sonde_dwarf_free(f->dwarf);
 		sonde_symtab_free(f->debug_symbols);
@@ -64,10 +63,9 @@ static void read_file(struct sonde_symbolizer *s, struct symbol_file *f)
 {
 	note(s, sonde_symtab_open(f->elf, &f->symbols));
 	const char *path = sonde_elf_path(f->elf);
-	struct sonde_error *err =
-		*path ? sonde_dwarf_open(path, s->notes, &f->dwarf)
-		      : sonde_dwarf_open_image(
-				f->elf->data, f->elf->size_bytes, "loaded image", s->notes, &f->dwarf);
+	struct sonde_error *err = *path ? sonde_dwarf_open(path, s->notes, &f->dwarf)
+					: sonde_dwarf_open_image(f->elf->data, f->elf->size_bytes,
+						  "loaded image", s->notes, &f->dwarf);
 	if (err && err->code == SONDE_NOT_FOUND) {
 		sonde_error_free(err);
 		err = sonde_debugfile_open(f->elf, &s->debug, &f->debug);
@@ -83,8 +81,7 @@ static void read_file(struct sonde_symbolizer *s, struct symbol_file *f)
 
 static struct symbol_file *file_of(struct sonde_symbolizer *s, struct sonde_elf *elf)
 {
-	sonde_vec_foreach(f, &s->files)
-	{
+	sonde_vec_foreach (f, &s->files) {
 		if (f->elf == elf)
 			return f;
 	}

@@ -30,7 +30,9 @@ static struct sonde_error *find_modules(struct sonde_walk_modules *ms)
 			m->start = map->start;
 			m->path = map->path;
 			const char *slash = map->path ? strrchr(map->path, '/') : NULL;
-			m->name = slash && slash[1] ? slash + 1 : map->path ? map->path : "anonymous memory";
+			m->name = slash && slash[1] ? slash + 1
+				: map->path         ? map->path
+						    : "anonymous memory";
 		}
 		m->end = map->end;
 	}
@@ -38,9 +40,11 @@ static struct sonde_error *find_modules(struct sonde_walk_modules *ms)
 }
 
 struct sonde_error *sonde_walk_modules_open(struct sonde_target *target,
-	const struct sonde_debugfile_options *debug, struct sonde_notes *notes, struct sonde_walk_modules **ret)
+	const struct sonde_debugfile_options *debug, struct sonde_notes *notes,
+	struct sonde_walk_modules **ret)
 {
-	sonde_cleanup(sonde_walk_modules) struct sonde_walk_modules *ms = sonde_new(struct sonde_walk_modules);
+	sonde_cleanup(sonde_walk_modules) struct sonde_walk_modules *ms =
+		sonde_new(struct sonde_walk_modules);
 	if (!ms)
 		return &sonde_enomem;
 	ms->target = target;
@@ -57,8 +61,7 @@ void sonde_walk_modules_free(struct sonde_walk_modules *ms)
 {
 	if (!ms)
 		return;
-	sonde_vec_foreach(m, &ms->all)
-	{
+	sonde_vec_foreach (m, &ms->all) {
 		sonde_unwind_table_free(m->table);
 		sonde_elf_free(m->debug);
 		if (!m->elf_borrowed)
@@ -84,13 +87,17 @@ struct sonde_walk_module *sonde_walk_modules_find(struct sonde_walk_modules *ms,
 }
 
 /* bias by the segment that a mapping shows: run-time start - file offset = bias + (segment address - its offset). */
-static bool find_bias(const struct sonde_elf *elf, uint64_t start, uint64_t file_offset, uint64_t *bias)
+static bool find_bias(
+	const struct sonde_elf *elf, uint64_t start, uint64_t file_offset, uint64_t *bias)
 {
 	for (size_t i = 0; i < elf->n_segments; i++) {
 		const struct sonde_elf_segment *s = &elf->segments[i];
-		uint64_t page = s->align > 1 && s->align <= 1 << 21 && !(s->align & (s->align - 1)) ? s->align : 4096;
+		uint64_t page = s->align > 1 && s->align <= 1 << 21 && !(s->align & (s->align - 1))
+			? s->align
+			: 4096;
 		uint64_t from = s->offset & ~(page - 1);
-		if (s->type != PT_LOAD || file_offset < from || file_offset >= s->offset + s->file_bytes)
+		if (s->type != PT_LOAD || file_offset < from ||
+			file_offset >= s->offset + s->file_bytes)
 			continue;
 		*bias = start - file_offset - (s->addr - s->offset);
 		return true;
@@ -105,8 +112,8 @@ static const struct sonde_mapping *mapping_of(
 	size_t n;
 	const struct sonde_mapping *maps = sonde_target_mappings(ms->target, &n);
 	for (size_t i = 0; i < n; i++) {
-		if (maps[i].start >= m->start && maps[i].end <= m->end && (maps[i].perm & perm) == perm &&
-			(!m->path || same_file(&maps[i], m->path)))
+		if (maps[i].start >= m->start && maps[i].end <= m->end &&
+			(maps[i].perm & perm) == perm && (!m->path || same_file(&maps[i], m->path)))
 			return &maps[i];
 	}
 	return NULL;
@@ -128,7 +135,8 @@ static void open_file(struct sonde_walk_modules *ms, struct sonde_walk_module *m
 		const char *path = code->from ? code->from : code->path;
 		struct sonde_error *err = sonde_elf_open(path, &m->elf);
 		if (err)
-			sonde_notes_add(ms->notes, "loaded file not readable", 0, "%s", err->message);
+			sonde_notes_add(
+				ms->notes, "loaded file not readable", 0, "%s", err->message);
 		sonde_error_free(err);
 	}
 	uint64_t bias;
@@ -138,7 +146,8 @@ static void open_file(struct sonde_walk_modules *ms, struct sonde_walk_module *m
 		m->bias = sonde_target_exe_bias(ms->target);
 }
 
-static void keep_table(struct sonde_walk_modules *ms, struct sonde_walk_module *m, struct sonde_unwind_table *table)
+static void keep_table(struct sonde_walk_modules *ms, struct sonde_walk_module *m,
+	struct sonde_unwind_table *table)
 {
 	if (table->header.n_rows) {
 		m->table = table;
@@ -173,14 +182,16 @@ static uint64_t eh_frame_of_header(struct sonde_target *t, uint64_t header)
 {
 	uint8_t bytes[EH_FRAME_HDR_BYTES];
 	int32_t relative;
-	if (!sonde_target_read(t, header, bytes, sizeof(bytes)) || bytes[0] != 1 || bytes[1] != PCREL_SDATA4)
+	if (!sonde_target_read(t, header, bytes, sizeof(bytes)) || bytes[0] != 1 ||
+		bytes[1] != PCREL_SDATA4)
 		return 0;
 	memcpy(&relative, bytes + 4, sizeof(relative));
 	return header + 4 + (uint64_t)(int64_t)relative;
 }
 
 /* From the target's own memory: headers, .eh_frame_hdr and .eh_frame are loaded with every file that has them. */
-static struct sonde_error *table_of_memory(struct sonde_walk_modules *ms, struct sonde_walk_module *m)
+static struct sonde_error *table_of_memory(
+	struct sonde_walk_modules *ms, struct sonde_walk_module *m)
 {
 	const struct sonde_mapping *first = mapping_of(ms, m, 0);
 	const struct sonde_mapping *code = mapping_of(ms, m, SONDE_PERM_X);
@@ -214,7 +225,8 @@ static struct sonde_error *table_of_memory(struct sonde_walk_modules *ms, struct
 		sonde_cleanup(sonde_cfi) struct sonde_cfi *cfi = NULL;
 		SONDE_TRY(sonde_cfi_open_sections(&section, 1, &space, &cfi));
 		struct sonde_unwind_table *table;
-		SONDE_TRY(sonde_unwind_table_build(cfi, sonde_unwind_base_of_elf(head), NULL, &table));
+		SONDE_TRY(sonde_unwind_table_build(
+			cfi, sonde_unwind_base_of_elf(head), NULL, &table));
 		m->no_table = NULL;
 		keep_table(ms, m, table);
 		return NULL;
@@ -238,7 +250,8 @@ void sonde_walk_module_load(struct sonde_walk_modules *ms, struct sonde_walk_mod
 	}
 	struct sonde_error *err = table_of_memory(ms, m);
 	if (err) {
-		sonde_notes_add(ms->notes, "unwind info not usable", 0, "%s: %s", m->name, err->message);
+		sonde_notes_add(
+			ms->notes, "unwind info not usable", 0, "%s: %s", m->name, err->message);
 		m->no_table = "no usable unwind info";
 	}
 	sonde_error_free(err);

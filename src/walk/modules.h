@@ -18,7 +18,8 @@
 
 struct sonde_walk_module {
 	uint64_t start, end; /* of its mappings, the gaps between them included */
-	uint64_t bias; /* run-time = link-time address + bias; valid after sonde_walk_module_load() */
+	uint64_t
+		bias; /* run-time = link-time address + bias; valid after sonde_walk_module_load() */
 	const char *path; /* as the process had it, "[vdso]"; NULL = anonymous memory */
 	const char *name; /* its last part; "anonymous memory" */
 	struct sonde_elf *elf; /* the file, or NULL: not found, not trusted, no file */
@@ -46,7 +47,8 @@ void sonde_walk_modules_free(struct sonde_walk_modules *modules);
 SONDE_DEFINE_CLEANUP(sonde_walk_modules)
 
 /* The module that holds addr, or NULL. */
-struct sonde_walk_module *sonde_walk_modules_find(struct sonde_walk_modules *modules, uint64_t addr);
+struct sonde_walk_module *sonde_walk_modules_find(
+	struct sonde_walk_modules *modules, uint64_t addr);
 
 /* See to it that ->elf, ->bias, ->table are there as far as they can be. Never fails: no_table tells. */
 void sonde_walk_module_load(struct sonde_walk_modules *modules, struct sonde_walk_module *module);

@@ -60,12 +60,14 @@ static uint64_t sp_of(const struct walk *w)
  * Go to the caller: only what the table or the frame pointer says is known of its registers, and the stack pointer must
  * have moved up (a leaf of arm64 may share its caller's).
  */
-static void enter_caller(struct walk *w, uint64_t pc, uint64_t sp, bool has_fp, uint64_t fp, uint8_t how)
+static void enter_caller(
+	struct walk *w, uint64_t pc, uint64_t sp, bool has_fp, uint64_t fp, uint8_t how)
 {
 	bool leaf = w->machine->lr != UINT8_MAX && w->exact;
 	uint64_t old_sp = sp_of(w), old_pc = pc_of(w);
 	if (sp < old_sp || (sp == old_sp && !(leaf && pc != old_pc))) {
-		stop(w, "[the stack pointer does not move: 0x%" PRIx64 " after 0x%" PRIx64 "]", sp, old_sp);
+		stop(w, "[the stack pointer does not move: 0x%" PRIx64 " after 0x%" PRIx64 "]", sp,
+			old_sp);
 		return;
 	}
 	struct sonde_regs caller = {.machine = w->regs.machine};
@@ -121,8 +123,8 @@ static const char *find_cfa(const struct walk *w, const struct sonde_unwind_rule
 }
 
 /* A register's value in the caller. false: not known. */
-static bool find_saved(const struct walk *w, uint32_t kind, uint32_t number, int32_t offset, uint64_t cfa,
-	uint32_t same_reg, uint64_t *ret)
+static bool find_saved(const struct walk *w, uint32_t kind, uint32_t number, int32_t offset,
+	uint64_t cfa, uint32_t same_reg, uint64_t *ret)
 {
 	uint64_t base;
 	switch (kind) {
@@ -144,7 +146,8 @@ static bool find_saved(const struct walk *w, uint32_t kind, uint32_t number, int
 	return false;
 }
 
-static void step_by_rule(struct walk *w, const struct sonde_walk_module *m, const struct sonde_unwind_rule *r)
+static void step_by_rule(
+	struct walk *w, const struct sonde_walk_module *m, const struct sonde_unwind_rule *r)
 {
 	uint64_t cfa = 0, pc, fp = 0;
 	if (sonde_unwind_ra_kind(r) == SONDE_UNWIND_UNDEFINED) {
@@ -157,12 +160,13 @@ static void step_by_rule(struct walk *w, const struct sonde_walk_module *m, cons
 		return;
 	}
 	uint32_t same = w->machine->lr == UINT8_MAX ? w->machine->pc : w->machine->lr;
-	if (!find_saved(w, sonde_unwind_ra_kind(r), sonde_unwind_ra_reg(r), r->ra_offset, cfa, same, &pc)) {
+	if (!find_saved(w, sonde_unwind_ra_kind(r), sonde_unwind_ra_reg(r), r->ra_offset, cfa, same,
+		    &pc)) {
 		stop(w, "[stack at 0x%" PRIx64 " is not readable]", cfa);
 		return;
 	}
-	bool has_fp = find_saved(
-		w, sonde_unwind_fp_kind(r), sonde_unwind_fp_reg(r), r->fp_offset, cfa, w->machine->fp, &fp);
+	bool has_fp = find_saved(w, sonde_unwind_fp_kind(r), sonde_unwind_fp_reg(r), r->fp_offset,
+		cfa, w->machine->fp, &fp);
 	bool signal = sonde_unwind_flags(r) & SONDE_UNWIND_SIGNAL_FRAME;
 	enter_caller(w, pc, cfa, has_fp, fp, signal ? SONDE_WALK_SIGNAL : SONDE_WALK_TABLE);
 	w->exact = signal;
@@ -173,9 +177,11 @@ static void step_by_frame_pointer(struct walk *w, const struct sonde_walk_module
 {
 	unsigned word = w->machine->word_bytes;
 	uint64_t fp, pc, next;
-	if (!reg(w, w->machine->fp, &fp) || fp < sp_of(w) || fp % word || !read_word(w, fp, &next) ||
-		!read_word(w, fp + word, &pc) || !pc || (next && next <= fp)) {
-		stop(w, "[%s: %s]", m ? m->no_table ? m->no_table : "no unwind info" : "no unwind info",
+	if (!reg(w, w->machine->fp, &fp) || fp < sp_of(w) || fp % word ||
+		!read_word(w, fp, &next) || !read_word(w, fp + word, &pc) || !pc ||
+		(next && next <= fp)) {
+		stop(w, "[%s: %s]",
+			m ? m->no_table ? m->no_table : "no unwind info" : "no unwind info",
 			m ? m->name : "unknown code");
 		return;
 	}
@@ -192,13 +198,14 @@ static void step_out_of_bad_call(struct walk *w)
 {
 	uint64_t pc, sp = sp_of(w), fp = 0;
 	bool has_fp = reg(w, w->machine->fp, &fp);
-	bool got = w->machine->lr == UINT8_MAX ? read_word(w, sp, &pc) : reg(w, w->machine->lr, &pc);
+	bool got =
+		w->machine->lr == UINT8_MAX ? read_word(w, sp, &pc) : reg(w, w->machine->lr, &pc);
 	if (!got || !sonde_walk_modules_find(w->modules, pc - 1)) {
 		stop(w, "[no code at pc 0x%" PRIx64 "]", pc_of(w));
 		return;
 	}
-	enter_caller(w, pc, w->machine->lr == UINT8_MAX ? sp + w->machine->word_bytes : sp, has_fp, fp,
-		SONDE_WALK_BAD_CALL);
+	enter_caller(w, pc, w->machine->lr == UINT8_MAX ? sp + w->machine->word_bytes : sp, has_fp,
+		fp, SONDE_WALK_BAD_CALL);
 }
 
 static struct sonde_error *step(struct walk *w)
@@ -216,8 +223,10 @@ static struct sonde_error *step(struct walk *w)
 		return &sonde_enomem;
 	/* Below a handler lies the kernel's trampoline: all registers of what it interrupted are there. */
 	struct sonde_regs before;
-	if (w->n_signals < MAX_SIGNALS && sonde_regs_of_sigreturn(w->modules->target, &w->regs, &before)) {
+	if (w->n_signals < MAX_SIGNALS &&
+		sonde_regs_of_sigreturn(w->modules->target, &w->regs, &before)) {
 		w->n_signals++;
+		w->to->items[w->to->n - 1].trampoline = true;
 		w->regs = before;
 		w->how = SONDE_WALK_SIGNAL;
 		w->exact = true;

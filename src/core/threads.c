@@ -16,24 +16,30 @@ static const struct sonde_goroutine *goroutine_of(
 }
 
 /*
- * Go marks the functions below which a stack has nothing (mstart, goexit, rt0_go); its call-frame information does not.
- * What was found below one is no frame. sigtramp is marked too, but the kernel's trampoline lies below it.
+ * Go marks the functions below which a stack has nothing (mstart, goexit, rt0_go) and those that switch stacks (mcall,
+ * systemstack); its call-frame information marks neither, so what was found below one is no frame. sigtramp is a top as
+ * well, but the kernel's trampoline lies below it. Returns whether one was found.
  */
-static void end_at_go_top(struct sonde_core_threads *threads, struct sonde_core_thread *t)
+static bool end_at_go_top(struct sonde_core_threads *threads, struct sonde_core_thread *t)
 {
 	const struct sonde_go *go = threads->session->go;
 	for (size_t i = 0; go && i < t->n_frames; i++) {
 		const struct sonde_walk_frame *f = &threads->frames.items[t->first_frame + i];
 		struct sonde_pcfunc function;
 		if (!sonde_go_function_at(go, sonde_walk_frame_lookup_pc(f), &function, NULL) ||
-			!(function.flags & SONDE_FUNC_TOP_FRAME) ||
 			(i + 1 < t->n_frames && f[1].trampoline))
+			continue;
+		bool top = function.flags & SONDE_FUNC_TOP_FRAME;
+		if (!top && (i == 0 || !(function.flags & SONDE_FUNC_SP_WRITE)))
 			continue;
 		t->n_frames = i + 1;
 		threads->frames.n = t->first_frame + t->n_frames;
-		t->cut = NULL;
-		return;
+		t->cut = top ? NULL
+			     : sonde_arena_printf(
+				       &threads->arena, "[stack switch in %s]", function.name);
+		return true;
 	}
+	return false;
 }
 
 static struct sonde_error *walk_all(struct sonde_core_threads *threads)
@@ -50,8 +56,7 @@ static struct sonde_error *walk_all(struct sonde_core_threads *threads)
 		SONDE_TRY(sonde_walk(threads->modules, &list[i].regs, &threads->arena,
 			&threads->frames, &t->cut));
 		t->n_frames = threads->frames.n - t->first_frame;
-		end_at_go_top(threads, t);
-		if (t->cut)
+		if (!end_at_go_top(threads, t) && t->cut)
 			sonde_notes_add(&threads->session->notes, "thread stack cut short", 0,
 				"thread %u %s", list[i].tid, t->cut);
 	}

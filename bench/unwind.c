@@ -97,8 +97,8 @@ int main(int argc, char **argv)
 		       " rows=%" PRIu32 " rules=%" PRIu32 " bytes=%" PRIu32
 		       " bytes_per_row=%.3f ours_ms=%.2f libdw_ms=%.2f ours_mrows_s=%.2f"
 		       " libdw_mrows_s=%.2f times=%.2f\n",
-			argv[i], (double)elf->size_bytes / 1e6, cfi->n_fdes,
-			t->counts.n_rows_read, n_libdw, h->n_rows, h->n_rules, h->image_bytes,
+			argv[i], (double)elf->size_bytes / 1e6, cfi->n_fdes, t->counts.n_rows_read,
+			n_libdw, h->n_rows, h->n_rules, h->image_bytes,
 			(double)h->image_bytes / h->n_rows, ours * 1e3, libdw * 1e3,
 			(double)t->counts.n_rows_read / ours / 1e6, (double)n_libdw / libdw / 1e6,
 			(double)t->counts.n_rows_read / ours / ((double)n_libdw / libdw));

@@ -3,6 +3,11 @@
 
 static const struct sonde_command *const verbs[] = {
 	&sonde_command_core,
+<<<<<<< HEAD
+=======
+#endif
+	&sonde_command_profile,
+>>>>>>> unwind
 	&sonde_command_complete,
 };
 

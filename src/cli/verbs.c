@@ -3,11 +3,7 @@
 
 static const struct sonde_command *const verbs[] = {
 	&sonde_command_core,
-<<<<<<< HEAD
-=======
-#endif
 	&sonde_command_profile,
->>>>>>> unwind
 	&sonde_command_complete,
 };
 

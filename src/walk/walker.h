@@ -21,7 +21,9 @@ enum sonde_walk_how {
 
 struct sonde_walk_frame {
 	uint64_t pc, sp; /* sp at pc */
+	uint64_t fp; /* frame pointer at pc; 0 where unknown */
 	uint8_t how;
+	bool has_fp;
 	bool trampoline; /* the kernel's return from a signal handler: what comes next was interrupted */
 	bool exact; /* pc is the instruction itself, no return address: look up pc, else pc - 1 */
 	uint32_t module; /* index in modules->all; UINT32_MAX = none */

@@ -30,6 +30,7 @@ const char *sonde_walk_how_name(enum sonde_walk_how how)
 		[SONDE_WALK_START] = "registers",
 		[SONDE_WALK_TABLE] = "table",
 		[SONDE_WALK_FRAME_POINTER] = "frame pointer",
+		[SONDE_WALK_INSTRUCTION] = "instruction",
 		[SONDE_WALK_SIGNAL] = "signal frame",
 		[SONDE_WALK_BAD_CALL] = "stack top after a bad call",
 	};
@@ -60,12 +61,13 @@ static uint64_t sp_of(const struct walk *w)
 
 /*
  * Go to the caller: only what the table or the frame pointer says is known of its registers, and the stack pointer must
- * have moved up (a leaf of arm64 may share its caller's).
+ * have moved up. The innermost frame may share its caller's where the return address is in a register: a leaf of arm64,
+ * code of x86-64 that is about to jump.
  */
-static void enter_caller(
-	struct walk *w, uint64_t pc, uint64_t sp, bool has_fp, uint64_t fp, uint8_t how)
+static void enter_caller(struct walk *w, uint64_t pc, uint64_t sp, bool has_fp, uint64_t fp,
+	uint8_t how, bool by_register)
 {
-	bool leaf = w->machine->lr != UINT8_MAX && w->exact;
+	bool leaf = by_register && w->exact;
 	uint64_t old_sp = sp_of(w), old_pc = pc_of(w);
 	/* A signal's handler may have a stack of its own, anywhere. */
 	if (how == SONDE_WALK_SIGNAL) {
@@ -258,7 +260,9 @@ static void step_by_rule(
 		cfa, w->machine->fp, &fp);
 	bool signal = sonde_unwind_flags(r) & SONDE_UNWIND_SIGNAL_FRAME;
 	uint64_t sp = caller_sp(w, m, r, cfa);
-	enter_caller(w, pc, sp, has_fp, fp, signal ? SONDE_WALK_SIGNAL : SONDE_WALK_TABLE);
+	enter_caller(w, pc, sp, has_fp, fp, signal ? SONDE_WALK_SIGNAL : SONDE_WALK_TABLE,
+		sonde_unwind_ra_kind(r) == SONDE_UNWIND_SAME ||
+			sonde_unwind_ra_kind(r) == SONDE_UNWIND_REG_VALUE);
 	w->exact = signal;
 }
 
@@ -295,12 +299,46 @@ static bool is_return_address(const struct walk *w, uint64_t pc)
 	return sonde_regs_of_sigreturn(t, &at, &before);
 }
 
+/*
+ * The thread stands in code of x86-64 without a table at an instruction that tells where the return address is: a
+ * function's first, the one behind push %rbp, ret. *at: its distance from the stack pointer.
+ */
+static bool at_known_instruction(const struct walk *w, uint64_t *at)
+{
+	static const struct {
+		uint8_t code[5], n, before, at;
+	} known[] = {
+		{{0xf3, 0x0f, 0x1e, 0xfa}, 4, 0, 0}, /* endbr64 */
+		{{0x55, 0x48, 0x89, 0xe5}, 4, 0, 0}, /* push %rbp; mov %rsp,%rbp */
+		{{0x55, 0x48, 0x89, 0xe5}, 4, 1, 8}, /* at its mov */
+		{{0xc3}, 1, 0, 0}, /* ret */
+		{{0x5d, 0xc3}, 2, 0, 8}, /* pop %rbp; ret */
+	};
+	if (!w->exact || w->machine->machine != EM_X86_64)
+		return false;
+	for (size_t i = 0; i < SONDE_ARRAY_LEN(known); i++) {
+		uint8_t code[sizeof(known[i].code)];
+		if (sonde_target_read(w->modules->target, pc_of(w) - known[i].before, code,
+			    known[i].n) &&
+			!memcmp(code, known[i].code, known[i].n)) {
+			*at = known[i].at;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Code without a table: it may keep frame pointers. What they lead to must look like a stack. */
-static void step_by_frame_pointer(struct walk *w, const struct sonde_walk_module *m)
+static void step_without_table(struct walk *w, const struct sonde_walk_module *m)
 {
 	unsigned word = w->machine->word_bytes;
-	uint64_t fp, pc, next;
-	if (!reg(w, w->machine->fp, &fp) || fp < sp_of(w) || fp % word ||
+	uint64_t fp, pc, next, at, sp = sp_of(w);
+	if (at_known_instruction(w, &at) && read_word(w, sp + at, &pc) && is_return_address(w, pc) &&
+		(at ? read_word(w, sp, &fp) : reg(w, w->machine->fp, &fp))) {
+		enter_caller(w, pc, sp + at + word, true, fp, SONDE_WALK_INSTRUCTION, false);
+		return;
+	}
+	if (!reg(w, w->machine->fp, &fp) || fp < sp || fp % word ||
 		!read_word(w, fp, &next) || !read_word(w, fp + word, &pc) || !pc ||
 		(next && next <= fp)) {
 		stop(w, "[%s: %s]", m && m->no_table ? m->no_table : "no unwind info",
@@ -313,7 +351,7 @@ static void step_by_frame_pointer(struct walk *w, const struct sonde_walk_module
 		stop(w, "[no unwind info: %s]", m ? m->name : "unknown code");
 		return;
 	}
-	enter_caller(w, pc, fp + 2 * word, true, next, SONDE_WALK_FRAME_POINTER);
+	enter_caller(w, pc, fp + 2 * word, true, next, SONDE_WALK_FRAME_POINTER, false);
 }
 
 /* The innermost pc is no code: a call through a bad pointer left the return address on top (or in the link register). */
@@ -330,7 +368,7 @@ static void step_out_of_bad_call(struct walk *w)
 		return;
 	}
 	enter_caller(w, pc, w->machine->lr == UINT8_MAX ? sp + w->machine->word_bytes : sp, has_fp,
-		fp, SONDE_WALK_BAD_CALL);
+		fp, SONDE_WALK_BAD_CALL, w->machine->lr != UINT8_MAX);
 }
 
 /* The trampoline below a handler, also where the thread stands at its second instruction, the system call. */
@@ -389,7 +427,7 @@ static struct sonde_error *step(struct walk *w)
 	if (m->table && sonde_unwind_table_rule(m->table, lookup - m->bias, &rule))
 		step_by_rule(w, m, &rule);
 	else
-		step_by_frame_pointer(w, m);
+		step_without_table(w, m);
 	return NULL;
 }
 

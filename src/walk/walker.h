@@ -15,6 +15,7 @@ enum sonde_walk_how {
 	SONDE_WALK_START, /* the registers given */
 	SONDE_WALK_TABLE, /* by the callee's unwind table */
 	SONDE_WALK_FRAME_POINTER, /* the callee has none: by its frame pointer; a frame may be missing */
+	SONDE_WALK_INSTRUCTION, /* the callee has no table and was at its first instruction, or at ret */
 	SONDE_WALK_SIGNAL, /* interrupted by a signal, whose handler is the frame before */
 	SONDE_WALK_BAD_CALL, /* it called an address that is no code */
 };

@@ -23,10 +23,10 @@
 #include "tap.h"
 
 #ifdef __x86_64__
-enum { MAX_SHADOW = 4096, MAX_CLASSES = 64, SHOWN = 6 };
+enum { MAX_SHADOW = 4096, MAX_CLASSES = 64, SHOWN = 12 };
 
 struct entry {
-	uint64_t ra, slot; /* the return address and where it lies */
+	uint64_t ra, slot, fp; /* the return address, where it lies, rbp at the call: callees keep it */
 	bool alternate, signal;
 	bool returned; /* signal: the handler is gone, the trampoline runs */
 	uint64_t pc, sp; /* signal: what was interrupted */
@@ -49,6 +49,16 @@ struct stepper {
 	uint64_t steps, mismatches, expected;
 	struct class classes[MAX_CLASSES];
 	size_t n_classes;
+	/*
+	 * A claim: code that is about to leave for another frame (longjmp, the C++ unwinder) may describe where it goes, not
+	 * where it came from. It is right if the thread arrives there, with that stack pointer, soon.
+	 */
+	uint64_t claim_pc, claim_sp, claim_from, n_claims, claim_step;
+	uint64_t n_arrived; /* instructions whose claim came true */
+	uint64_t n_overwritten; /* instructions with a return address that the program itself has overwritten */
+	uint64_t n_stale; /* instructions at which the compiler's rule of rbp is wrong */
+	uint64_t n_bare; /* instructions under start-up code of the C runtime without call-frame information */
+	bool whole; /* from the first instruction: the shadow stack is all there is */
 	struct sonde_notes notes;
 };
 
@@ -86,8 +96,8 @@ static void drop_left(struct stepper *s, uint64_t sp)
 static bool is_call(const uint8_t *p)
 {
 	for (int i = 0; i < 4; i++, p++) {
-		if (*p == 0xe8)
-			return true;
+		if (*p == 0xe8) /* to the next instruction: it wants the address only */
+			return p[1] || p[2] || p[3] || p[4];
 		if (*p == 0xff)
 			return (p[1] >> 3 & 7) == 2;
 		if (*p != 0x66 && *p != 0x67 && *p != 0x3e && *p != 0x2e && *p != 0xf2 &&
@@ -122,12 +132,12 @@ static void name_of(struct stepper *s, uint64_t pc, char *text, size_t len)
 		symbol ? symbol->name : "?");
 }
 
-static void differ(struct stepper *s, uint64_t pc, const char *fmt, ...)
+static void differ_n(struct stepper *s, uint64_t pc, uint64_t times, const char *fmt, ...)
 {
-	s->mismatches++;
+	s->mismatches += times;
 	for (size_t i = 0; i < s->n_classes; i++) {
 		if (s->classes[i].pc == pc) {
-			s->classes[i].n++;
+			s->classes[i].n += times;
 			return;
 		}
 	}
@@ -135,7 +145,7 @@ static void differ(struct stepper *s, uint64_t pc, const char *fmt, ...)
 		return;
 	struct class *c = &s->classes[s->n_classes++];
 	c->pc = pc;
-	c->n = 1;
+	c->n = times;
 	char name[128];
 	name_of(s, pc, name, sizeof(name));
 	int n = snprintf(c->text, sizeof(c->text), "%s: ", name);
@@ -145,42 +155,155 @@ static void differ(struct stepper *s, uint64_t pc, const char *fmt, ...)
 	va_end(args);
 }
 
+/* Parts of crtbegin.o, crti.o that no compiler made call-frame information for. */
+static bool is_bare(struct stepper *s, uint64_t pc)
+{
+	static const char *const names[] = {"__do_global_dtors_aux", "deregister_tm_clones",
+		"register_tm_clones", "frame_dummy", "_init", "_fini"};
+	struct sonde_walk_module *m = sonde_walk_modules_find(s->modules, pc);
+	struct sonde_unwind_rule rule;
+	if (!m)
+		return false;
+	sonde_walk_module_load(s->modules, m);
+	if (m->table && sonde_unwind_table_rule(m->table, pc - m->bias, &rule))
+		return false;
+	char name[128];
+	name_of(s, pc, name, sizeof(name));
+	for (size_t i = 0; i < SONDE_ARRAY_LEN(names); i++)
+		if (strstr(name, names[i]))
+			return true;
+	/* Libraries have no local symbols. */
+	return strstr(name, "(?)") || strstr(name, "(_init");
+}
+
+static void settle_claims(struct stepper *s)
+{
+	if (s->n_claims)
+		differ_n(s, s->claim_from, s->n_claims,
+			"frame 1 is 0x%" PRIx64 " sp 0x%" PRIx64 ", neither caller nor target",
+			s->claim_pc, s->claim_sp);
+	s->n_claims = 0;
+}
+
+/* Frame `at`, the first that is not as wanted. */
+static void explain(struct stepper *s, const struct user_regs_struct *u, size_t at, uint64_t pc,
+	uint64_t sp, const char *why)
+{
+	const struct sonde_walk_frame *f = at < s->frames.n ? &s->frames.items[at] : NULL;
+	for (size_t i = 0; i < at; i++) {
+		if (is_bare(s, sonde_walk_frame_lookup_pc(&s->frames.items[i]))) {
+			s->n_bare++;
+			return;
+		}
+	}
+	if (at == 1 && f) {
+		if (s->n_claims && (s->claim_pc != f->pc || s->claim_sp != f->sp))
+			settle_claims(s);
+		s->claim_pc = f->pc;
+		s->claim_sp = f->sp;
+		s->claim_from = u->rip;
+		s->claim_step = s->steps;
+		s->n_claims++;
+		return;
+	}
+	char want[128], got[128];
+	name_of(s, pc, want, sizeof(want));
+	name_of(s, f ? f->pc : 0, got, sizeof(got));
+	differ_n(s, u->rip, 1,
+		"frame %zu is %s sp 0x%" PRIx64 ", want %s sp 0x%" PRIx64 " %s", at,
+		f ? got : "absent", f ? f->sp : 0, want, sp, why ? why : "");
+}
+
+/*
+ * gcc at -O0 leaves "rbp is saved at *rbp" standing behind the pop %rbp of a function that realigned its stack: what the
+ * call-frame information says is wrong there, for every reader.
+ */
+static bool is_stale(struct stepper *s, uint64_t pc, size_t at)
+{
+	struct sonde_walk_module *m = sonde_walk_modules_find(s->modules, pc);
+	struct sonde_unwind_rule rule;
+	return at == 1 && m && m->table && sonde_unwind_table_rule(m->table, pc - m->bias, &rule) &&
+		sonde_unwind_fp_kind(&rule) == SONDE_UNWIND_REG_MEMORY &&
+		sonde_unwind_fp_reg(&rule) == SONDE_X86_64_RBP &&
+		sonde_unwind_cfa_kind(&rule) == SONDE_UNWIND_CFA_REG &&
+		sonde_unwind_cfa_reg(&rule) != SONDE_X86_64_RBP;
+}
+
+/* The frame pointer of frame `at` differs. */
+static void explain_fp(struct stepper *s, const struct user_regs_struct *u, size_t at, uint64_t fp)
+{
+	char name[128];
+	for (size_t i = 0; i < at; i++) {
+		uint64_t pc = sonde_walk_frame_lookup_pc(&s->frames.items[i]);
+		if (is_bare(s, pc)) {
+			s->n_bare++;
+			return;
+		}
+		name_of(s, pc, name, sizeof(name));
+		/* What these save is what they are going to load: uw_install_context() writes the handler's there. */
+		if (i == at - 1 && strstr(name, "_Unwind_R")) {
+			s->n_overwritten++;
+			return;
+		}
+	}
+	if (is_stale(s, u->rip, at)) {
+		s->n_stale++;
+		return;
+	}
+	differ_n(s, u->rip, 1, "frame %zu has fp 0x%" PRIx64 ", want 0x%" PRIx64, at,
+		s->frames.items[at].fp, fp);
+}
+
 static void compare(struct stepper *s, const struct user_regs_struct *u)
 {
 	struct sonde_regs regs;
 	const char *why;
+	if (s->n_claims && u->rip == s->claim_pc && u->rsp == s->claim_sp) {
+		s->n_arrived += s->n_claims;
+		s->n_claims = 0;
+	} else if (s->n_claims && s->steps - s->claim_step > 4) {
+		settle_claims(s);
+	}
 	fill_regs(u, &regs);
 	s->frames.n = 0;
 	if (sonde_walk(s->modules, &regs, &s->arena, &s->frames, &why) != NULL)
 		abort();
 	size_t at = 1;
-	char want[128], got[128];
 	for (size_t i = s->n; i-- > 0;) {
 		const struct entry *e = &s->shadow[i];
-		uint64_t pcs[2], sps[2];
+		uint64_t pcs[2], sps[2], fps[2];
 		unsigned n = 0;
 		if (!e->signal || !e->returned) {
 			pcs[n] = e->ra;
+			fps[n] = e->fp;
 			sps[n++] = e->slot + 8;
 		}
 		if (e->signal) {
 			pcs[n] = e->pc;
+			fps[n] = e->fp;
 			sps[n++] = e->sp;
 		}
 		for (unsigned k = 0; k < n; k++, at++) {
 			const struct sonde_walk_frame *f =
 				at < s->frames.n ? &s->frames.items[at] : NULL;
-			if (f && f->pc == pcs[k] && f->sp == sps[k])
+			if (f && f->pc == pcs[k] && f->sp == sps[k] &&
+				(!f->has_fp || f->fp == fps[k] || (e->signal && !k)))
 				continue;
-			name_of(s, pcs[k], want, sizeof(want));
-			name_of(s, f ? f->pc : 0, got, sizeof(got));
-			differ(s, u->rip,
-				"frame %zu is %s sp 0x%" PRIx64 ", want %s sp 0x%" PRIx64 " %s", at,
-				f ? got : "absent", f ? f->sp : 0, want, sps[k], why ? why : "");
+			if (!e->signal && f && word_at(s, e->slot) != e->ra &&
+				f->pc == word_at(s, e->slot))
+				s->n_overwritten++;
+			else if (f && f->pc == pcs[k] && f->sp == sps[k])
+				explain_fp(s, u, at, fps[k]);
+			else
+				explain(s, u, at, pcs[k], sps[k], why);
 			return;
 		}
 	}
 	s->expected += at;
+	/* The dynamic linker's first function has no call-frame information. */
+	if (s->whole && (at != s->frames.n || (why && !strstr(why, "no unwind info: ld-"))))
+		differ_n(s, u->rip, 1, "the walk does not end at the bottom: %zu frames, want %zu %s",
+			s->frames.n, at, why ? why : "");
 }
 
 static void reopen(struct stepper *s)
@@ -232,7 +355,8 @@ static bool run_to_main(struct stepper *s)
 	u.rip = addr;
 	ptrace(PTRACE_SETREGS, s->pid, NULL, &u);
 	reopen(s);
-	s->shadow[s->n++] = (struct entry){.ra = word_at(s, u.rsp), .slot = u.rsp};
+	s->shadow[s->n++] = (struct entry){
+		.ra = word_at(s, u.rsp), .slot = u.rsp, .fp = u.rbp};
 	return true;
 }
 
@@ -294,6 +418,7 @@ static bool step_through(struct stepper *s)
 				.ra = word_at(s, u.rsp),
 				.slot = u.rsp,
 				.alternate = in_alternate(s, u.rsp),
+				.fp = before.rbp,
 				.pc = before.rip,
 				.sp = before.rsp};
 			continue;
@@ -301,6 +426,7 @@ static bool step_through(struct stepper *s)
 		if (called && u.rsp == before.rsp - 8)
 			s->shadow[s->n++] = (struct entry){.ra = word_at(s, u.rsp),
 				.slot = u.rsp,
+				.fp = u.rbp,
 				.alternate = in_alternate(s, u.rsp)};
 		else if (sigreturn && s->n && s->shadow[s->n - 1].signal)
 			s->n--;
@@ -326,13 +452,16 @@ static void run(const char *program, bool from_exec)
 	int status = wait_for(s);
 	if (WIFSTOPPED(status)) {
 		reopen(s);
+		s->whole = from_exec;
 		bool fine = (from_exec || run_to_main(s)) && step_through(s);
 		CHECK(fine);
 		printf("# %s: %" PRIu64 " instructions, %" PRIu64 " frames compared, %" PRIu64
-		       " mismatches\n",
+		       " mismatches; %" PRIu64 " say where a jump goes, %" PRIu64
+		       " have saved registers that were overwritten, %" PRIu64
+		       " have a wrong rule of rbp, %" PRIu64 " are under crt files\n",
 			strrchr(program, '/') ? strrchr(program, '/') + 1 : program, s->steps,
-			s->expected, s->mismatches);
-		for (size_t i = 0; i < s->n_classes; i++)
+			s->expected, s->mismatches, s->n_arrived, s->n_overwritten, s->n_stale, s->n_bare);
+		for (size_t i = 0; i < s->n_classes && i < SHOWN; i++)
 			printf("#   %" PRIu64 " x %s\n", s->classes[i].n, s->classes[i].text);
 		CHECK_EQ(s->mismatches, 0);
 		CHECK(s->steps > 1000);

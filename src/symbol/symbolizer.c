@@ -116,8 +116,9 @@ static void name_call(struct sonde_symbolizer *s, struct sonde_symbol_call *call
 {
 	const char *readable = linkage ? sonde_demangle(s->demangler, linkage) : NULL;
 	call->function = readable ? readable : name ? name : linkage;
-	call->linkage_name =
-		linkage && call->function && strcmp(linkage, call->function) ? linkage : NULL;
+	/* "raise" for gsignal is another name of the function, not its mangled one. */
+	bool mangled = linkage && linkage[0] == '_' && (linkage[1] == 'Z' || linkage[1] == 'R');
+	call->linkage_name = mangled && strcmp(linkage, call->function) ? linkage : NULL;
 }
 
 size_t sonde_symbolizer_calls(struct sonde_symbolizer *s, struct sonde_elf *elf, uint64_t addr,
@@ -148,8 +149,9 @@ size_t sonde_symbolizer_calls(struct sonde_symbolizer *s, struct sonde_elf *elf,
 	const struct sonde_symbol *symbol = f ? nearest(f, addr) : NULL;
 	if (symbol && n <= max) {
 		calls[n - 1].offset = addr - symbol->addr;
-		if (!calls[n - 1].function)
-			name_call(s, &calls[n - 1], NULL, symbol->name);
+		/* gcc gives functions of one file no linkage name. */
+		if (!calls[n - 1].function || !calls[n - 1].linkage_name)
+			name_call(s, &calls[n - 1], calls[n - 1].function, symbol->name);
 	}
 	return n;
 }

@@ -46,17 +46,18 @@ for flags in "$FAST" "-O0" "$FAST -no-pie -fno-pie" "$FAST -fcf-protection=full 
 	done
 done
 
+CPP='-Wl,--no-as-needed -lstdc++'
 # Names of every kind, inlined calls and exceptions.
-for flags in "-x c++ -O2 -lstdc++" "-x c++ -O0 -lstdc++"; do
+for flags in "-x c++ -O2 $CPP" "-x c++ -O0 $CPP"; do
 	for mode in templates uncaught lambda libc; do
 		core_of "$flags" kernel "$mode" || continue
 		as_gdb "C++, $flags, $mode"
 	done
-	core_of "$flags" kernel templates &&
-		ok "C++ names are readable ($flags)" has 'space::holder<long>::look('
-	core_of "$flags" kernel lambda &&
-		ok "an operator's name ($flags)" has 'space::operators::operator()(long) const'
 done
+core_of "-x c++ -O0 $CPP" kernel templates &&
+	ok "C++ names are readable" has 'space::holder<long>::look('
+core_of "-x c++ -O0 $CPP" kernel lambda &&
+	ok "the name of an operator, of a local function" has 'space::operators::operator()(long) const'
 
 if core_of "$FAST" kernel corrupt; then
 	as_gdb "a corrupted stack, as far as it goes" --up-to 2
@@ -122,9 +123,12 @@ for version in $VERSIONS; do
 	take_core stacks "$version" kernel && ok "Go $version: the one that crashed" go_frames
 done
 for version in $VERSIONS; do
-	take_core cgocrash "$version" kernel || continue
-	ok "cgo $version: the C frame that crashed" has 'cgocrash'
-	ok "cgo $version: Go frames below C frames" has 'main.main'
+	take_core cgocrash "$version" kernel segv || continue
+	ok "cgo $version: the C frame that crashed" has 'c_leaf +'
+	ok "cgo $version: C frames lie above the Go code that called them" has '[stack switch in runtime.asmcgocall]'
+	ok "cgo $version: running goroutines" go_frames
+	take_core cgocrash "$version" gcore wait || continue
+	ok "cgo $version: a thread that sleeps in C" has 'c_leaf +'
 	break
 done
 tap_end

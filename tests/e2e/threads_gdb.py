@@ -49,7 +49,8 @@ def bare(name):
     name = name.split('(')[0].split(' [clone')[0].split('.')[0].strip()
     name = name.split(' ')[-1].split('::')[-1].replace('operator!', 'operator()')
     # A function has several names in the C library: __GI_raise, raise; __clone3, clone3.
-    return re.sub(r'^_*(GI_)?_*', '', name)
+    name = re.sub(r'^_*(GI_)?_*(libc_(?=pause))?', '', name)
+    return {'gsignal': 'raise', 'libc_start_main_impl': 'libc_start_main'}.get(name, name)
 
 
 def gdb_threads(core, exe, debug_dirs, folder):

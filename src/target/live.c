@@ -45,8 +45,16 @@ static void free_live(struct sonde_target *t)
 {
 	struct live *l = (struct live *)t;
 	sonde_vec_foreach (s, &l->seized) {
-		if (s->stopped)
-			ptrace(PTRACE_DETACH, s->tid, NULL, (void *)(intptr_t)s->signal);
+		if (!s->stopped ||
+			ptrace(PTRACE_DETACH, s->tid, NULL, (void *)(intptr_t)s->signal) == 0 ||
+			errno != ESRCH)
+			continue;
+		/*
+		 * Killed meanwhile. A tracer has to wait for each dead thread, else the process never ends for its
+		 * parent, whose wait for the process itself must not be taken from it.
+		 */
+		if (s->tid != l->pid || t->info.ppid != (uint32_t)getpid())
+			waitpid(s->tid, NULL, __WALL | (s->tid == l->pid ? WNOHANG : 0));
 	}
 	seized_vec_deinit(&l->seized);
 	free(l);

@@ -20,6 +20,7 @@ enum {
 	STACK_ADDR = 0x7fff0000,
 	N_FUNCTIONS = 8,
 	FUNCTION_BYTES = 64,
+	MAX_FRAMES = 1 << 16, /* walker.h */
 };
 
 static void put(uint8_t *file, size_t at, uint64_t v, unsigned n)
@@ -161,9 +162,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if (sonde_walk(modules, &regs, &arena, &frames, &why) != NULL)
 		abort();
-	/* Every step but those out of signals moves up the stack: the stack's length bounds the frames. */
-	if (frames.n == 0 || frames.n > 20 * (stack_bytes + 2))
+	if (frames.n == 0 || frames.n > MAX_FRAMES)
 		abort();
+	/* Every step but those of signals, and the innermost one, moves up the stack. */
+	for (size_t i = 2; i < frames.n; i++)
+		if (frames.items[i].how != SONDE_WALK_SIGNAL &&
+			frames.items[i].sp <= frames.items[i - 1].sp)
+			abort();
 	sonde_walk_frames_deinit(&frames);
 	sonde_walk_modules_free(modules);
 	sonde_arena_deinit(&arena);

@@ -130,9 +130,7 @@ static void threads_and_memory(void)
 	}
 	sonde_target_free(t);
 	/* It runs on, as if nothing had been. */
-	for (int i = 0; i < 100 && state_of(pid) == 't'; i++)
-		usleep(10000);
-	CHECK(state_of(pid) == 'S');
+	CHECK(state_of(pid) != 't' && state_of(pid) != 'T');
 	end_child(pid);
 }
 
@@ -153,7 +151,7 @@ static void memory_only(void)
 		size_t n;
 		sonde_target_threads(t, &n);
 		CHECK_EQ(n, 0);
-		CHECK(state_of(pid) == 'S');
+		CHECK(state_of(pid) != 't');
 	}
 	sonde_target_free(t);
 	end_child(pid);

@@ -23,11 +23,14 @@ static void require(bool condition)
 }
 
 /* The row's place must be found in the table, with as much as both forms hold. */
-static void compare(const struct sonde_unwind_table *t, const struct sonde_cfi_row *row)
+static void compare(const struct sonde_unwind_table *t, const struct sonde_cfi_fde *fde,
+	const struct sonde_cfi_row *row)
 {
 	struct sonde_unwind_rule r;
-	if ((row->start - t->header.base_addr) >> 32)
-		return;
+	const uint64_t reach = UINT64_C(1) << 32;
+	uint64_t start = fde->start - t->header.base_addr;
+	if (start >= reach || fde->n_bytes > reach - start)
+		return; /* left out */
 	require(sonde_unwind_table_rule(t, row->start, &r));
 	unsigned kind = sonde_unwind_cfa_kind(&r);
 	if (kind == SONDE_UNWIND_CFA_REG && row->cfa.kind == SONDE_CFI_REG_VALUE)
@@ -55,7 +58,7 @@ static void walk(const struct sonde_cfi *cfi, const struct sonde_unwind_table *t
 				require(!n || row.start > last.start);
 				last = row;
 				if (pass && !damaged && n < 64)
-					compare(t, &row);
+					compare(t, fde, &row);
 			}
 			damaged = rows.refused;
 			require(damaged || n);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include "base/buf.h"
 #include "base/varint.h"
+#include "build_dwarf.h"
 #include "golang/goroutine.h"
 #include "golang/heap.h"
 #include "golang/runtime.h"
@@ -42,7 +43,8 @@ struct bg {
 	struct sonde_notes notes;
 	struct sonde_go go;
 	struct sonde_go_module module;
-	struct sonde_buf dwarf_image; /* what go.dwarf reads, where the test has one */
+	struct dw dw;
+	struct sonde_buf dwarf_image; /* what go.dwarf reads */
 	struct sonde_buf table, func_data; /* what module.functions reads */
 };
 
@@ -205,6 +207,7 @@ BG_UNUSED static void bg_deinit(struct bg *b)
 	sonde_dwarf_free(b->go.dwarf);
 	for (size_t i = 0; i < b->n_areas; i++)
 		free(b->areas[i].host);
+	dw_deinit(&b->dw);
 	sonde_buf_deinit(&b->dwarf_image);
 	sonde_buf_deinit(&b->table);
 	sonde_buf_deinit(&b->func_data);
@@ -408,4 +411,143 @@ BG_UNUSED static void bg_functions(
 		&b->module.functions);
 	assert(!err);
 	(void)err;
+}
+
+/* --- DWARF: package variables, and whatever DIEs the test adds in between --- */
+
+BG_UNUSED static void bg_dwarf_begin(struct bg *b)
+{
+	dw_go_unit(&b->dw, 4, "runtime", 0);
+}
+
+BG_UNUSED static void bg_dwarf_global(struct bg *b, const char *name, uint64_t addr, uint32_t type)
+{
+	dw_die(&b->dw, DW_TAG_variable, 0, DW_AT_name, DW_FORM_string, DW_AT_location,
+		DW_FORM_block1, DW_AT_type, DW_FORM_ref_addr, 0);
+	dw_string(&b->dw, name);
+	dw_addr_expr(&b->dw, addr);
+	dw_u32(&b->dw, type);
+}
+
+BG_UNUSED static uint32_t bg_dwarf_struct(struct bg *b, const char *name, uint64_t size_bytes)
+{
+	uint32_t id = dw_die(&b->dw, DW_TAG_structure_type, 0, DW_AT_name, DW_FORM_string,
+		DW_AT_byte_size, DW_FORM_udata, 0);
+	dw_string(&b->dw, name);
+	dw_uleb(&b->dw.sections[DW_INFO], size_bytes);
+	return id;
+}
+
+BG_UNUSED static void bg_dwarf_end(struct bg *b)
+{
+	dw_end(&b->dw);
+	dw_unit_end(&b->dw);
+	dw_elf(&b->dw, DW_PLAIN, &b->dwarf_image);
+	struct sonde_error *err = sonde_dwarf_open_image(b->dwarf_image.data, b->dwarf_image.len,
+		"test", &b->notes, &b->go.dwarf);
+	if (err)
+		fprintf(stderr, "build_go: %s\n", err->message);
+	assert(!err);
+}
+
+/* --- heap --- */
+
+enum { BG_PAGE = 8192, BG_MAX_SPANS = 256 };
+
+struct bg_span {
+	uint64_t base, n_pages, slot_bytes, n_slots, free_index;
+	uint8_t size_class;
+	bool noscan, user_arena;
+	uint8_t state; /* 0: in use */
+	uint64_t alloc_bits, specials, large_type;
+	uint64_t addr; /* of its mspan, set by bg_span() */
+};
+
+/* The runtime's records: mheap_, the list of spans, the spans. */
+struct bg_heap {
+	struct bg_area *records;
+	uint64_t mheap, list;
+	size_t n;
+};
+
+BG_UNUSED static void bg_span_write(struct bg *b, const struct bg_span *s)
+{
+	const struct sonde_go_layout *l = &b->go.layout;
+	bg_field(b, s->addr, l->span_start, s->base);
+	bg_field(b, s->addr, l->span_npages, s->n_pages);
+	bg_field(b, s->addr, l->span_elemsize, s->slot_bytes);
+	bg_field(b, s->addr, l->span_nelems, s->n_slots);
+	bg_field(b, s->addr, l->span_freeindex, s->free_index);
+	bg_field(b, s->addr, l->span_alloc_bits, s->alloc_bits);
+	bg_field(b, s->addr, l->span_class, (uint64_t)s->size_class << 1 | s->noscan);
+	bg_field(b, s->addr, l->span_state, s->state ? s->state : (uint64_t)l->state_in_use);
+	bg_field(b, s->addr, l->span_specials, s->specials);
+	bg_field(b, s->addr, l->span_large_type, s->large_type);
+	bg_field(b, s->addr, l->span_user_arena, s->user_arena);
+}
+
+/* Room for the records at addr. bg_layout() comes before. */
+BG_UNUSED static void bg_heap_begin(struct bg *b, struct bg_heap *h, uint64_t addr)
+{
+	*h = (struct bg_heap){.records = bg_area(b, addr, 1 << 20)};
+	h->mheap = bg_put(b, h->records, 64 * b->word);
+	h->list = bg_put(b, h->records, BG_MAX_SPANS * b->word);
+	bg_word(b, h->mheap + b->go.layout.mheap_allspans.offset, h->list);
+}
+
+/* One more span. Its memory is the test's to make. */
+BG_UNUSED static void bg_span(struct bg *b, struct bg_heap *h, struct bg_span *s)
+{
+	assert(h->n < BG_MAX_SPANS);
+	s->addr = bg_put(b, h->records, b->go.layout.sizeof_mspan);
+	bg_span_write(b, s);
+	bg_word(b, h->list + h->n++ * b->word, s->addr);
+	bg_word(b, h->mheap + b->go.layout.mheap_allspans.offset + b->word, h->n);
+}
+
+/* A span of one size class with its memory; all slots allocated. */
+BG_UNUSED static struct bg_span bg_class_span(struct bg *b, struct bg_heap *h, uint64_t base,
+	uint64_t n_pages, uint64_t slot_bytes, uint8_t size_class, bool noscan)
+{
+	bg_area(b, base, n_pages * BG_PAGE);
+	struct bg_span s = {.base = base,
+		.n_pages = n_pages,
+		.slot_bytes = slot_bytes,
+		.n_slots = n_pages * BG_PAGE / slot_bytes,
+		.size_class = size_class,
+		.noscan = noscan};
+	s.free_index = s.n_slots;
+	bg_span(b, h, &s);
+	return s;
+}
+
+/* Mark a word of a span with heap bits as a pointer, and set it. trailer: bytes behind the bits. */
+BG_UNUSED static void bg_pointer(struct bg *b, const struct bg_span *s, uint64_t addr, uint64_t value,
+	uint64_t trailer)
+{
+	uint64_t bytes = s->n_pages * BG_PAGE, i = (addr - s->base) / b->word;
+	*bg_at(b, s->base + bytes - trailer - bytes / b->word / 8 + i / 8, 1) |= (uint8_t)(1 << i % 8);
+	bg_word(b, addr, value);
+}
+
+/* runtime.special. */
+struct bg_special {
+	uint64_t next, offset;
+	uint8_t kind;
+	uint64_t words[3];
+};
+
+BG_UNUSED static uint64_t bg_special(struct bg *b, struct bg_area *a, struct bg_special s)
+{
+	const struct sonde_go_layout *l = &b->go.layout;
+	uint64_t addr = bg_put(b, a, 16 * b->word);
+	bg_field(b, addr, l->special_next, s.next);
+	bg_field(b, addr, l->special_offset, s.offset);
+	bg_field(b, addr, l->special_kind, s.kind);
+	struct sonde_go_field f = s.kind == l->special_kind_cleanup ? l->special_cleanup
+		: s.kind == l->special_kind_weak_handle		    ? l->special_weak_handle
+								    : l->special_finalizer;
+	for (unsigned i = 0; i < 3; i++)
+		bg_word(b, addr + f.offset + i * b->word, s.words[i]);
+	return addr;
 }

@@ -116,16 +116,20 @@ BG_UNUSED static void bg_layout(struct bg *b)
 {
 	struct sonde_go_layout *l = &b->go.layout;
 	const uint32_t w = b->word;
-	uint32_t at = 0;
-	const char *last = "";
+	struct {
+		const char *name;
+		uint32_t bytes;
+	} structs[64] = {{NULL, 0}};
 	/* Every struct of the table gets its fields one behind the other, each of a word. */
-#define F(member, types, paths, need)                                 \
-	if (strcmp(last, types)) {                                    \
-		at = 0;                                               \
-		last = types;                                         \
-	}                                                             \
-	l->member = (struct sonde_go_field){at, w};                   \
-	at += w;
+#define F(member, types, paths, need)                                              \
+	for (size_t i = 0; i < SONDE_ARRAY_LEN(structs); i++) {                    \
+		if (structs[i].name && strcmp(structs[i].name, types))             \
+			continue;                                                  \
+		structs[i].name = types;                                           \
+		l->member = (struct sonde_go_field){structs[i].bytes, w};          \
+		structs[i].bytes += w;                                             \
+		break;                                                             \
+	}
 #define T(member, types, need) l->member = 64 * w;
 #define C(member, names, fallback) l->member = (fallback);
 	SONDE_GO_FIELDS(F)

@@ -64,7 +64,9 @@ static void report_creator(struct sonde_report *out, const struct sonde_core_ses
 	struct sonde_pcfunc f;
 	const struct sonde_go_module *m;
 	struct sonde_pccall call;
-	if (!g->created_by_pc || !sonde_go_function_at(s->go, g->created_by_pc - 1, &f, &m))
+	/* The first goroutine was made by the runtime's start, not by a go statement. */
+	if (!g->created_by_pc || g->id == 1 ||
+		!sonde_go_function_at(s->go, g->created_by_pc - 1, &f, &m))
 		return;
 	/* The runtime names the function itself, not what is inlined at the go statement. */
 	sonde_pclntab_calls(&m->functions, &f, g->created_by_pc - 1, &call, 1);

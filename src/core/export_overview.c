@@ -127,7 +127,8 @@ static void report_absent(struct sonde_core_session *s, struct sonde_report *out
 	const struct sonde_mapping *maps = sonde_target_mappings(s->target, &n);
 	uint64_t n_absent = 0, bytes = 0;
 	for (size_t i = 0; i < n; i++) {
-		if (maps[i].source == SONDE_SOURCE_ABSENT) {
+		/* Without access rights nothing was there: guards and reservations. */
+		if (maps[i].source == SONDE_SOURCE_ABSENT && maps[i].perm) {
 			n_absent++;
 			bytes += maps[i].end - maps[i].start;
 		}

@@ -45,7 +45,7 @@ static void make_masks(const uint8_t *data, size_t size, bool on_demand)
 	struct sonde_go_masks masks;
 	sonde_go_masks_init(&masks, &go);
 	for (uint64_t i = 0; i < MAX_TYPES; i++) {
-		const struct sonde_go_mask *m = sonde_go_masks_find(&masks, BASE + i * 8);
+		const struct sonde_go_mask *m = sonde_go_masks_find(&masks, BASE + i * 8, 1 << 22);
 		if (!m)
 			continue;
 		if (m->ptr_bytes > m->size_bytes)

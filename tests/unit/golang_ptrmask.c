@@ -102,8 +102,8 @@ static const char *mask_of(struct bg *b, uint64_t type)
 	static char text[4097];
 	sonde_cleanup(sonde_go_masks) struct sonde_go_masks masks;
 	sonde_go_masks_init(&masks, &b->go);
-	const struct sonde_go_mask *m = sonde_go_masks_find(&masks, type);
-	CHECK(m == sonde_go_masks_find(&masks, type));
+	const struct sonde_go_mask *m = sonde_go_masks_find(&masks, type, UINT64_MAX);
+	CHECK(m == sonde_go_masks_find(&masks, type, UINT64_MAX));
 	if (!m)
 		return "none";
 	uint64_t n = m->ptr_bytes / b->word;
@@ -134,13 +134,13 @@ static void plain(void)
 		/* One cache for several types. */
 		sonde_cleanup(sonde_go_masks) struct sonde_go_masks masks;
 		sonde_go_masks_init(&masks, &b.go);
-		const struct sonde_go_mask *m = sonde_go_masks_find(&masks, one);
-		CHECK_EQ(sonde_go_masks_find(&masks, some)->ptr_bytes, 4 * b.word);
-		CHECK_EQ(sonde_go_masks_find(&masks, some)->size_bytes, 5 * b.word);
-		CHECK(sonde_go_masks_find(&masks, one) == m);
-		CHECK(!sonde_go_masks_find(&masks, 0));
-		CHECK(!sonde_go_masks_find(&masks, 1));
-		CHECK(!sonde_go_masks_find(&masks, 1));
+		const struct sonde_go_mask *m = sonde_go_masks_find(&masks, one, UINT64_MAX);
+		CHECK_EQ(sonde_go_masks_find(&masks, some, UINT64_MAX)->ptr_bytes, 4 * b.word);
+		CHECK_EQ(sonde_go_masks_find(&masks, some, UINT64_MAX)->size_bytes, 5 * b.word);
+		CHECK(sonde_go_masks_find(&masks, one, UINT64_MAX) == m);
+		CHECK(!sonde_go_masks_find(&masks, 0, UINT64_MAX));
+		CHECK(!sonde_go_masks_find(&masks, 1, UINT64_MAX));
+		CHECK(!sonde_go_masks_find(&masks, 1, UINT64_MAX));
 	}
 }
 

@@ -159,7 +159,7 @@ static void no_sense(void)
 		{.size_bytes = UINT64_MAX, .ptr_bytes = UINT64_MAX - 7, .kind = 25, .gcdata = mask},
 		{.size_bytes = 16, .ptr_bytes = 8, .kind = 22, .gcdata = 0}, /* no mask, no parts */
 		{.size_bytes = 16, .ptr_bytes = 8, .kind = 22, .gcdata = 0x1234},
-		{.size_bytes = 1 << 24, .ptr_bytes = 1 << 24, .kind = 22, .gcdata = mask}, /* too long */
+		{.size_bytes = 1 << 28, .ptr_bytes = 1 << 28, .kind = 22, .gcdata = mask}, /* too long */
 	};
 	uint64_t at[SONDE_ARRAY_LEN(bad)];
 	for (size_t i = 0; i < SONDE_ARRAY_LEN(bad); i++)

@@ -1,5 +1,6 @@
 /* Writes seeds whose bytes are composed: fuzz_seeds FOLDER, where FOLDER/NAME exists for each target. */
 #include <lz4frame.h>
+#include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 #include "base/varint.h"
@@ -97,6 +98,19 @@ static void write_cores(void)
 		save("core_file", "amd64.zst", &z);
 		z.len = LZ4F_compressFrame(to, 1 << 16, b.data, b.len, NULL);
 		save("core_file", "amd64.lz4", &z);
+		z.len = 0;
+		lzma_easy_buffer_encode(0, LZMA_CHECK_NONE, NULL, (uint8_t *)b.data, b.len,
+			(uint8_t *)to, &z.len, 1 << 16);
+		save("core_file", "amd64.xz", &z);
+		z_stream gz = {.next_in = (uint8_t *)b.data,
+			.avail_in = (uInt)b.len,
+			.next_out = (uint8_t *)to,
+			.avail_out = 1 << 16};
+		deflateInit2(&gz, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+		deflate(&gz, Z_FINISH);
+		z.len = gz.total_out;
+		deflateEnd(&gz);
+		save("core_file", "amd64.gz", &z);
 		e.extended_numbers = true;
 		build_elf_write(&e, &b);
 		save("core_file", "extended", &b);

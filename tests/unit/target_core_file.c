@@ -426,6 +426,14 @@ static void another_entry_point(void)
 	struct sonde_target *t = NULL;
 	CHECK_ERROR(sonde_core_file_open(write_core(&c, "entry-core"), &o, &t), SONDE_MISMATCH,
 		"entry point 0x401050 is not the process's 0x401010");
+	/* A separate debug file. */
+	struct build_elf d = {.type = ET_EXEC};
+	build_section(&d, ".text", SHT_NOBITS, NULL, 100)->flags = SHF_ALLOC | SHF_EXECINSTR;
+	sonde_cleanup(sonde_buf) struct sonde_buf debug = {0};
+	build_elf_write(&d, &debug);
+	o.exe = build_file_of("entry/debug", &debug);
+	CHECK_ERROR(sonde_core_file_open(build_path("entry-core"), &o, &t), SONDE_MISMATCH,
+		"debug holds debug information only");
 	/* Another machine. */
 	struct build_elf e = {.type = ET_EXEC, .machine = EM_AARCH64};
 	sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
@@ -433,6 +441,26 @@ static void another_entry_point(void)
 	o.exe = build_file_of("entry/arm", &b);
 	CHECK_ERROR(sonde_core_file_open(build_path("entry-core"), &o, &t), SONDE_MISMATCH,
 		"is a arm64 64-bit file, the core of a x86-64 64-bit process");
+}
+
+/* Opening a device may do something: a core must not be able to ask for it. A FIFO would show it by its reader. */
+static void paths_that_are_no_files(void)
+{
+	struct exe x = exe_of(id_a, NULL, 't', ET_EXEC);
+	CORE c;
+	const char *fifo = build_path("fifo");
+	REQUIRE(!mkfifo(fifo, 0666));
+	start_core(&c, &x, fifo);
+	sonde_cleanup(sonde_target) struct sonde_target *t = NULL;
+	REQUIRE_OK(sonde_core_file_open(write_core(&c, "fifo-core"), NULL, &t));
+	CHECK(strstr(reason_at(t, BASE + PAGE), "fifo is not a regular file"));
+	const char *why;
+	CHECK(!sonde_target_exe(t, &why) && strstr(why, "fifo: not a regular file"));
+	CORE d;
+	start_core(&d, &x, build_dir());
+	sonde_target_free(sonde_take(t));
+	REQUIRE_OK(sonde_core_file_open(write_core(&d, "dir-core"), NULL, &t));
+	CHECK(strstr(reason_at(t, BASE + PAGE), "Is a directory"));
 }
 
 static void no_nt_file(void)
@@ -744,6 +772,7 @@ int main(void)
 	RUN(identity_by_content);
 	RUN(sysroot_goes_first);
 	RUN(another_entry_point);
+	RUN(paths_that_are_no_files);
 	RUN(no_nt_file);
 	RUN(file_shorter_than_its_mapping);
 	RUN(truncated_at_many_places);

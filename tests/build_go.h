@@ -23,7 +23,7 @@
 
 #define BG_UNUSED __attribute__((unused))
 
-enum { BG_MAX_AREAS = 64, BG_MAX_FUNCTIONS = 64, BG_MAX_ROWS = 16, BG_NO_FUNCDATA = -1 };
+enum { BG_MAX_AREAS = 512, BG_MAX_FUNCTIONS = 64, BG_MAX_ROWS = 16, BG_NO_FUNCDATA = -1 };
 
 /* --- memory --- */
 
@@ -159,6 +159,10 @@ BG_UNUSED static void bg_layout(struct bg *b)
 	l->stkobj_size = (struct sonde_go_field){4, 4};
 	l->stkobj_ptr_bytes = (struct sonde_go_field){8, 4};
 	l->stkobj_gcdata = (struct sonde_go_field){12, 4};
+	/* What embeds a runtime.special has its own fields behind it. */
+	l->special_finalizer.offset = l->special_cleanup.offset = 4 * w;
+	l->special_weak_handle.offset = 4 * w;
+	l->special_object_type.offset = 8 * w;
 	l->special_kind.size = 1;
 	l->span_class.size = 1;
 	l->span_state.size = 1;
@@ -456,7 +460,7 @@ BG_UNUSED static void bg_dwarf_end(struct bg *b)
 
 /* --- heap --- */
 
-enum { BG_PAGE = 8192, BG_MAX_SPANS = 256 };
+enum { BG_PAGE = 8192, BG_MAX_SPANS = 4096 };
 
 struct bg_span {
 	uint64_t base, n_pages, slot_bytes, n_slots, free_index;
@@ -493,7 +497,7 @@ BG_UNUSED static void bg_span_write(struct bg *b, const struct bg_span *s)
 /* Room for the records at addr. bg_layout() comes before. */
 BG_UNUSED static void bg_heap_begin(struct bg *b, struct bg_heap *h, uint64_t addr)
 {
-	*h = (struct bg_heap){.records = bg_area(b, addr, 1 << 20)};
+	*h = (struct bg_heap){.records = bg_area(b, addr, 4 << 20)};
 	h->mheap = bg_put(b, h->records, 64 * b->word);
 	h->list = bg_put(b, h->records, BG_MAX_SPANS * b->word);
 	bg_word(b, h->mheap + b->go.layout.mheap_allspans.offset, h->list);
@@ -509,11 +513,10 @@ BG_UNUSED static void bg_span(struct bg *b, struct bg_heap *h, struct bg_span *s
 	bg_word(b, h->mheap + b->go.layout.mheap_allspans.offset + b->word, h->n);
 }
 
-/* A span of one size class with its memory; all slots allocated. */
-BG_UNUSED static struct bg_span bg_class_span(struct bg *b, struct bg_heap *h, uint64_t base,
+/* A span of one size class; all slots allocated. */
+BG_UNUSED static struct bg_span bg_span_in(struct bg *b, struct bg_heap *h, uint64_t base,
 	uint64_t n_pages, uint64_t slot_bytes, uint8_t size_class, bool noscan)
 {
-	bg_area(b, base, n_pages * BG_PAGE);
 	struct bg_span s = {.base = base,
 		.n_pages = n_pages,
 		.slot_bytes = slot_bytes,
@@ -523,6 +526,14 @@ BG_UNUSED static struct bg_span bg_class_span(struct bg *b, struct bg_heap *h, u
 	s.free_index = s.n_slots;
 	bg_span(b, h, &s);
 	return s;
+}
+
+/* The same with its memory. */
+BG_UNUSED static struct bg_span bg_class_span(struct bg *b, struct bg_heap *h, uint64_t base,
+	uint64_t n_pages, uint64_t slot_bytes, uint8_t size_class, bool noscan)
+{
+	bg_area(b, base, n_pages * BG_PAGE);
+	return bg_span_in(b, h, base, n_pages, slot_bytes, size_class, noscan);
 }
 
 /* Mark a word of a span with heap bits as a pointer, and set it. trailer: bytes behind the bits. */

@@ -475,7 +475,9 @@ static struct sonde_error *mark_pending(
 		const struct sonde_go_span *s = sonde_go_heap_span_of(m->heap, object);
 		if (!sonde_go_span_allocated(s, object - s->first))
 			continue;
-		seed(m, sonde_go_span_addr(s, object - s->first), false);
+		/* Only a finalizer brings its object back; a cleanup runs without it. */
+		if (all->items[i].kind == SONDE_GO_FINALIZER)
+			seed(m, sonde_go_span_addr(s, object - s->first), false);
 		for (size_t k = 0; k < SONDE_ARRAY_LEN(all->items[i].words); k++)
 			seed(m, all->items[i].words[k], false);
 	}

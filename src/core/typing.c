@@ -103,6 +103,24 @@ static uint64_t cover_of(const struct typer *t, const struct sonde_go_span *s, u
 /* --- one pointer --- */
 
 /*
+ * Follow n (0: one) values of a type at addr that make no object of their own; end bounds them. Again at the same address
+ * only where that explains more: so this ends.
+ */
+static void follow_memory(struct typer *t, uint64_t addr, uint64_t end,
+	const struct sonde_go_type *type, uint32_t id, uint64_t n)
+{
+	uint64_t room = (end - addr) / type->size_bytes, extent;
+	n = sonde_min(n ? n : 1, room);
+	extent = n * type->size_bytes;
+	uint64_t *seen = sonde_u64_map_put(&t->static_seen, addr, NULL);
+	if (!seen || extent <= *seen)
+		return;
+	*seen = extent;
+	if (!static_vec_push(&t->statics, (struct static_value){addr, n, id}))
+		t->no_memory = true;
+}
+
+/*
  * Composite literals and the like: variables without a name that only pointers lead to. They are roots already; here
  * they are followed by type; again only where a type explains more.
  */
@@ -117,19 +135,7 @@ static void assign_static(struct typer *t, uint64_t addr, uint32_t id, uint64_t 
 	}
 	if (!end || !type->n_slots || !type->size_bytes)
 		return;
-	/* No further than the module's data, and never back to a smaller extent: so this ends. */
-	uint64_t room = (end - addr) / type->size_bytes, extent;
-	if (n == 0)
-		n = 1;
-	if (n > room)
-		n = room;
-	extent = n * type->size_bytes;
-	uint64_t *seen = sonde_u64_map_put(&t->static_seen, addr, NULL);
-	if (!seen || extent <= *seen)
-		return;
-	*seen = extent;
-	if (!static_vec_push(&t->statics, (struct static_value){addr, n, id}))
-		t->no_memory = true;
+	follow_memory(t, addr, end, type, id, n);
 }
 
 /* addr points to n (0: at least one, unknown) values of type id. */
@@ -156,8 +162,13 @@ static void assign(struct typer *t, uint64_t addr, uint32_t id, uint64_t n)
 	if (!type->size_bytes)
 		return;
 	/* A slice may begin inside its array; what comes before is of the same type. */
-	if (offset && (n == 0 || offset % type->size_bytes))
+	if (offset && (n == 0 || offset % type->size_bytes)) {
+		/* Into the middle of something unknown: it stays so, but what is there leads on. */
+		if (!t->of[object] && type->n_slots && s->pointers != SONDE_GO_NOSCAN)
+			follow_memory(
+				t, addr, sonde_go_span_addr(s, slot) + s->slot_bytes, type, id, n);
 		return;
+	}
 	if ((s->pointers == SONDE_GO_NOSCAN) == has_pointers(type))
 		return;
 	uint64_t end;
@@ -204,9 +215,12 @@ static void assign_part(struct typer *t, uint64_t addr, uint32_t id)
 		return;
 	uint64_t start = s->pointers == SONDE_GO_HEADER ? (uint64_t)t->go->layout.header_bytes : 0;
 	uint32_t object = s->first + slot;
-	if (addr == sonde_go_span_addr(s, slot) + start && !t->of[object] &&
-		sonde_core_marks_has(t->marks, object))
-		t->of[object] = id;
+	if (addr != sonde_go_span_addr(s, slot) + start || t->of[object] ||
+		!sonde_core_marks_has(t->marks, object))
+		return;
+	t->of[object] = id;
+	if (sonde_go_type_of(t->types, id)->n_slots && !sonde_u32_vec_push(&t->work, object))
+		t->no_memory = true;
 }
 
 static void walk_swiss_map(
@@ -349,17 +363,53 @@ static void walk_untyped_chan(struct typer *t, uint64_t addr)
 			sonde_go_type_of(t->types, id)->name, id);
 }
 
+enum { MAX_CAPTURED = 256 };
+
+/* The record of the closure whose code begins at f: its name, and what it captured as far as DWARF says. */
+static uint32_t closure_id(struct typer *t, const struct sonde_pcfunc *f)
+{
+	bool was_new;
+	uint32_t *known = sonde_u32_map_put(&t->closures, f->entry, &was_new);
+	if (!known) {
+		t->no_memory = true;
+		return 0;
+	}
+	if (!was_new)
+		return *known;
+	*known = 0;
+	sonde_cleanup(sonde_dwarf_captured_vec) struct sonde_dwarf_captured_vec captured = {0};
+	struct sonde_error *err =
+		sonde_dwarf_captured_at(t->go->dwarf, f->entry - t->go->bias, &captured);
+	if (err)
+		t->no_memory = true;
+	sonde_error_free(err);
+	struct sonde_go_part parts[MAX_CAPTURED];
+	size_t n = 0;
+	uint64_t size = t->go->word_bytes;
+	for (size_t i = 0; i < captured.n && n < MAX_CAPTURED; i++) {
+		uint32_t type = sonde_go_types_dwarf(t->types, captured.items[i].type);
+		uint64_t end = captured.items[i].offset_bytes +
+			sonde_go_type_of(t->types, type)->size_bytes;
+		parts[n++] = (struct sonde_go_part){captured.items[i].offset_bytes, type};
+		size = sonde_max(size, end);
+	}
+	char name[1024];
+	snprintf(name, sizeof(name), "closure %s", f->name);
+	uint32_t id = sonde_go_types_composed(t->types, name, size, parts, n);
+	*sonde_u32_map_put(&t->closures, f->entry, NULL) = id;
+	return id;
+}
+
 static void walk_func(struct typer *t, uint64_t addr)
 {
 	uint64_t pc;
 	struct sonde_pcfunc f;
 	struct sonde_go_span *s;
 	uint32_t slot;
-	if (!sonde_go_heap_find(t->heap, addr, &s, &slot) || sonde_go_span_addr(s, slot) != addr ||
-		t->of[s->first + slot] || !sonde_go_read_word(t->go, addr, &pc) ||
-		!sonde_go_function_at(t->go, pc, &f, NULL) || f.entry != pc)
-		return;
-	assign_part(t, addr, part_id(t, &t->closures, pc, "closure %s", f.name));
+	if (sonde_go_heap_find(t->heap, addr, &s, &slot) && sonde_go_span_addr(s, slot) == addr &&
+		!t->of[s->first + slot] && sonde_go_read_word(t->go, addr, &pc) &&
+		sonde_go_function_at(t->go, pc, &f, NULL) && f.entry == pc)
+		assign_part(t, addr, closure_id(t, &f));
 }
 
 /* The data word of an interface whose dynamic type stands at type_addr. */
@@ -701,7 +751,7 @@ static void type_specials(struct typer *t)
 		for (size_t k = 0; k < SONDE_ARRAY_LEN(s->words); k++) {
 			if (s->kind == SONDE_GO_WEAK_HANDLE)
 				assign_part(t, s->words[k],
-					part_id(t, &t->closures, 0, "%s", "weak handle"));
+					part_id(t, &t->map_parts, 3, "%s", "weak handle"));
 			else
 				walk_func(t, s->words[k]);
 		}

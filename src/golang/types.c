@@ -429,6 +429,22 @@ static void add_type_slots(struct slot_builder *b, uint32_t id, uint64_t offset,
 	}
 }
 
+/* What the builder gathered becomes the type's. */
+static void keep_slots(struct slot_builder *b, struct sonde_go_type *type)
+{
+	if (b->too_many)
+		sonde_notes_add(b->t->go->notes, "type with too many pointers: typed in part", 0,
+			"%s", type->name);
+	struct sonde_go_slot *slots =
+		sonde_arena_array(&b->t->arena, struct sonde_go_slot, b->slots.n);
+	if (slots && b->slots.n) {
+		memcpy(slots, b->slots.items, b->slots.n * sizeof(*slots));
+		type->slots = slots;
+		type->n_slots = (uint32_t)b->slots.n;
+	}
+	slot_vec_deinit(&b->slots);
+}
+
 const struct sonde_go_type *sonde_go_types_slots(struct sonde_go_types *t, uint32_t id)
 {
 	struct sonde_go_type *type = sonde_go_type_of(t, id);
@@ -442,18 +458,22 @@ const struct sonde_go_type *sonde_go_types_slots(struct sonde_go_types *t, uint3
 	type->has_slots = true;
 	struct slot_builder b = {.t = t};
 	add_type_slots(&b, id, 0, 0);
-	if (b.too_many)
-		sonde_notes_add(t->go->notes, "type with too many pointers: typed in part", 0, "%s",
-			type->name);
-	struct sonde_go_slot *slots = sonde_arena_array(&t->arena, struct sonde_go_slot, b.slots.n);
-	if (slots && b.slots.n) {
-		memcpy(slots, b.slots.items, b.slots.n * sizeof(*slots));
-		type->slots = slots;
-		type->n_slots = (uint32_t)b.slots.n;
-	}
-	slot_vec_deinit(&b.slots);
+	keep_slots(&b, type);
 	t->slot_depth--;
 	return type;
+}
+
+uint32_t sonde_go_types_composed(struct sonde_go_types *t, const char *name, uint64_t size_bytes,
+	const struct sonde_go_part *parts, size_t n)
+{
+	uint32_t id = sonde_go_types_named(t, name, size_bytes);
+	if (!id)
+		return 0;
+	struct slot_builder b = {.t = t};
+	for (size_t i = 0; i < n; i++)
+		add_type_slots(&b, parts[i].type, parts[i].offset_bytes, 0);
+	keep_slots(&b, sonde_go_type_of(t, id));
+	return id;
 }
 
 struct sonde_error *sonde_go_types_open(struct sonde_go *go, struct sonde_go_types **ret)

@@ -100,5 +100,15 @@ uint32_t sonde_go_types_dwarf(struct sonde_go_types *t, uint64_t dwarf_id);
 /* A type of that name that has no descriptor (closures, map parts); made where absent. */
 uint32_t sonde_go_types_named(struct sonde_go_types *t, const char *name, uint64_t size_bytes);
 
+/* A part of a record that no type describes: what a closure captured. */
+struct sonde_go_part {
+	uint64_t offset_bytes;
+	uint32_t type;
+};
+
+/* A record of that name put together from parts; made anew at each call. 0: out of memory. */
+uint32_t sonde_go_types_composed(struct sonde_go_types *t, const char *name, uint64_t size_bytes,
+	const struct sonde_go_part *parts, size_t n);
+
 /* The type with its slots, made when first asked for. */
 const struct sonde_go_type *sonde_go_types_slots(struct sonde_go_types *t, uint32_t id);

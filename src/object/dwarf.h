@@ -181,6 +181,18 @@ SONDE_DEFINE_VEC(sonde_dwarf_variables, struct sonde_dwarf_variable)
 struct sonde_error *sonde_dwarf_variables_at(
 	struct sonde_dwarf *dwarf, uint64_t pc, struct sonde_dwarf_variables *to) SONDE_CHECK;
 
+/* A variable that the closure of a Go function captured: it lies offset_bytes from the start of the closure's record. */
+struct sonde_dwarf_captured {
+	const char
+		*name; /* "&x": the record holds a pointer to x, and type is that of the pointer */
+	uint64_t type, offset_bytes;
+};
+SONDE_DEFINE_VEC(sonde_dwarf_captured_vec, struct sonde_dwarf_captured)
+
+/* Append what the function at pc captured. None before Go 1.23, whose DWARF does not say. */
+struct sonde_error *sonde_dwarf_captured_at(
+	struct sonde_dwarf *dwarf, uint64_t pc, struct sonde_dwarf_captured_vec *to) SONDE_CHECK;
+
 /* DW_AT_frame_base of the function at pc, valid at pc. false = none. unit may be NULL. */
 bool sonde_dwarf_frame_base(struct sonde_dwarf *dwarf, uint64_t pc, const uint8_t **expr,
 	size_t *len, const struct sonde_location_unit **unit);

@@ -120,26 +120,22 @@ static void put_unit(struct dw *w, unsigned version)
 	dw_unit_end(w);
 }
 
-#define FIXTURE                                                      \
-	sonde_cleanup(dw) struct dw w = {0};                         \
-	sonde_cleanup(sonde_buf) struct sonde_buf image = {0};       \
-	sonde_cleanup(sonde_notes) struct sonde_notes notes = {0};   \
-	sonde_cleanup(sonde_dwarf) struct sonde_dwarf *dwarf = NULL; \
+#define LINES_FIXTURE                                                \
+	FIXTURE;                                                     \
 	sonde_cleanup(sonde_lines) struct sonde_lines *lines = NULL; \
 	struct sonde_buf *b = &w.sections[DW_LINE];                  \
 	size_t header
 
-#define OPEN(packing)                                                                              \
-	do {                                                                                       \
-		dw_elf(&w, packing, &image);                                                       \
-		REQUIRE_OK(sonde_dwarf_open_image(image.data, image.len, "test", &notes, &dwarf)); \
-		REQUIRE_OK(sonde_lines_new(dwarf, &lines));                                        \
+#define OPEN(packing)                                                       \
+	do {                                                                \
+		REQUIRE_OK(open_dw(&w, (packing), &image, &notes, &dwarf)); \
+		REQUIRE_OK(sonde_lines_new(dwarf, &lines));                 \
 	} while (0)
 
 static void rows_by_address(void)
 {
 	for (unsigned version = 3; version <= 5; version++) {
-		FIXTURE;
+		LINES_FIXTURE;
 		size_t at = begin_table(b, version, &header);
 		/* The second sequence comes first in memory. */
 		set_address(b, 0x1100);
@@ -176,7 +172,7 @@ static void rows_by_address(void)
 
 static void inlined_frames(void)
 {
-	FIXTURE;
+	LINES_FIXTURE;
 	size_t at = begin_table(b, 4, &header);
 	set_address(b, 0x1000);
 	row(b, 0, 9);
@@ -210,7 +206,7 @@ static void inlined_frames(void)
 
 static void damaged_tables(void)
 {
-	FIXTURE;
+	LINES_FIXTURE;
 	size_t at = begin_table(b, 4, &header);
 	set_address(b, 0x1000);
 	row(b, 0, 9);

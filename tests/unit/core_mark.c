@@ -473,7 +473,7 @@ static void fill(struct graph *g, uint32_t i, uint64_t start, unsigned type_word
 	unsigned words = (unsigned)((o->bytes - start) / 8);
 	for (unsigned k = 0; k < words; k++) {
 		uint64_t at = o->addr + start + k * 8, value;
-		if (below(4))
+		if (below(8) < 3)
 			continue;
 		uint32_t to = any_target(g, i, &value);
 		bool pointer = type_words ? mask >> k % type_words & 1 : below(3);
@@ -512,7 +512,9 @@ static void build_graph(struct graph *g, uint32_t n_spans, uint64_t seed)
 	uint64_t base = HEAP;
 	for (uint32_t i = 0; i < n_spans; i++) {
 		unsigned c = below(SONDE_ARRAY_LEN(classes) + 1);
-		bool noscan = !below(5);
+		if (c == 0 && below(5))
+			c = 2; /* spans of 1024 leaves would be most of the graph */
+		bool noscan = !below(8);
 		struct bg_span s;
 		if (c == SONDE_ARRAY_LEN(classes)) {
 			s = (struct bg_span){.base = base, .n_pages = 3, .slot_bytes = 3 * BG_PAGE - 8 * below(100),
@@ -626,7 +628,7 @@ static void small_random_graphs(void)
 
 static void large_random_graph(void)
 {
-	random_graph(1500, 99, 3);
+	random_graph(1200, 99, 3);
 }
 
 /* One list through all objects of many spans: nothing to share, and depth. */

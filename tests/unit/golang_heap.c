@@ -35,7 +35,7 @@ static void finish(struct bg *b, struct bg_heap *h, uint64_t inline_marks)
 	bg_open(b);
 }
 
-#define FIXTURE(machine)                \
+#define PROCESS(machine)                \
 	sonde_cleanup(bg) struct bg b;  \
 	struct bg_heap h;               \
 	begin(&b, &h, machine)
@@ -47,7 +47,7 @@ static void finish(struct bg *b, struct bg_heap *h, uint64_t inline_marks)
 
 static void size_classes(void)
 {
-	FIXTURE(EM_X86_64);
+	PROCESS(EM_X86_64);
 	uint64_t base = HEAP;
 	for (unsigned c = 1; c < 68; c++) {
 		bg_class_span(&b, &h, base, class_pages[c], class_bytes[c], (uint8_t)c, false);
@@ -125,7 +125,7 @@ static void pointer_classes(void)
 		{81920, 10, 1, 0, false, true, SONDE_GO_USER_ARENA, SONDE_GO_USER_ARENA},
 	};
 	for (int is32 = 0; is32 < 2; is32++) {
-		FIXTURE(is32 ? EM_386 : EM_X86_64);
+		PROCESS(is32 ? EM_386 : EM_X86_64);
 		uint64_t base = is32 ? 0x10000000 : HEAP, used = 0;
 		for (size_t i = 0; i < SONDE_ARRAY_LEN(rows); i++) {
 			bg_area(&b, base, rows[i].n_pages * BG_PAGE);
@@ -152,7 +152,7 @@ static void pointer_classes(void)
 /* One object of many pages: every address in it is slot 0. */
 static void one_large_slot(void)
 {
-	FIXTURE(EM_X86_64);
+	PROCESS(EM_X86_64);
 	bg_area(&b, HEAP, 3 * BG_PAGE);
 	struct bg_span s = {.base = HEAP, .n_pages = 3, .slot_bytes = 20000, .n_slots = 1, .free_index = 1};
 	bg_span(&b, &h, &s);
@@ -171,7 +171,7 @@ static void alloc_bits(void)
 	/* What stands in the bits below freeindex does not count; above it, it does. */
 	static const uint16_t free_indexes[] = {0, 1, 63, 64, 65, 100, 128, 1000, 1024};
 	for (size_t k = 0; k < SONDE_ARRAY_LEN(free_indexes); k++) {
-		FIXTURE(EM_X86_64);
+		PROCESS(EM_X86_64);
 		bg_area(&b, HEAP, BG_PAGE);
 		struct bg_span s = {.base = HEAP, .n_pages = 1, .slot_bytes = 8, .n_slots = 1024,
 			.free_index = free_indexes[k], .size_class = 1,
@@ -199,7 +199,7 @@ static void alloc_bits(void)
 static void alloc_bits_at_the_end(void)
 {
 	for (int lost = 0; lost < 3; lost++) {
-		FIXTURE(EM_X86_64);
+		PROCESS(EM_X86_64);
 		bg_area(&b, HEAP, BG_PAGE);
 		bg_area(&b, 0x1000, 18);
 		memset(bg_at(&b, 0x1000, 18), 0xff, 18);
@@ -237,7 +237,7 @@ static void damaged_spans(void)
 		{"overlap", {.base = HEAP, .n_pages = 1, .slot_bytes = 8, .n_slots = 4}},
 	};
 	for (size_t i = 0; i < SONDE_ARRAY_LEN(rows); i++) {
-		FIXTURE(EM_X86_64);
+		PROCESS(EM_X86_64);
 		struct bg_span s = rows[i].s;
 		bg_span(&b, &h, &s);
 		bg_class_span(&b, &h, HEAP, 2, 64, 6, false);
@@ -255,7 +255,7 @@ static void damaged_spans(void)
 
 static void states(void)
 {
-	FIXTURE(EM_X86_64);
+	PROCESS(EM_X86_64);
 	struct bg_span manual = {.base = HEAP + 8 * BG_PAGE, .n_pages = 4, .state = 2},
 		       free_span = {.base = HEAP + 16 * BG_PAGE, .n_pages = 4, .state = 7};
 	bg_span(&b, &h, &manual);
@@ -273,7 +273,7 @@ static void states(void)
 
 static void no_list(void)
 {
-	FIXTURE(EM_X86_64);
+	PROCESS(EM_X86_64);
 	struct sonde_go_heap *heap = NULL;
 	uint64_t n_at = h.mheap + b.go.layout.mheap_allspans.offset + 8;
 	finish(&b, &h, 0);
@@ -295,7 +295,7 @@ static void no_list(void)
 
 static void no_heap(void)
 {
-	FIXTURE(EM_X86_64);
+	PROCESS(EM_X86_64);
 	struct sonde_go_heap *heap = NULL;
 	bg_dwarf_begin(&b);
 	bg_dwarf_end(&b);
@@ -305,7 +305,7 @@ static void no_heap(void)
 
 static void unreadable_pages(void)
 {
-	FIXTURE(EM_X86_64);
+	PROCESS(EM_X86_64);
 	/* The mapping goes on where the file ends: only the run is short. */
 	bg_area(&b, HEAP, 2 * BG_PAGE);
 	struct bg_span s = {.base = HEAP, .n_pages = 2, .slot_bytes = 64, .n_slots = 256,
@@ -340,7 +340,7 @@ static void unreadable_pages(void)
 static void trailer(void)
 {
 	for (int form = 0; form < 3; form++) {
-		FIXTURE(EM_X86_64);
+		PROCESS(EM_X86_64);
 		struct bg_span small = bg_class_span(&b, &h, HEAP, 1, 8, 1, false),
 			       other = bg_class_span(&b, &h, HEAP + BG_PAGE, 1, 16, 2, false);
 		uint64_t behind = form == 1 ? 128 : 0;
@@ -360,7 +360,7 @@ static void trailer(void)
 
 static void bits_of_32_bit_words(void)
 {
-	FIXTURE(EM_386);
+	PROCESS(EM_386);
 	struct bg_span s = bg_class_span(&b, &h, 0x10000000, 1, 16, 2, false);
 	bg_pointer(&b, &s, 0x10000014, 1, 0);
 	OPEN(0);
@@ -374,7 +374,7 @@ static void bits_of_32_bit_words(void)
 
 static void specials(void)
 {
-	FIXTURE(EM_X86_64);
+	PROCESS(EM_X86_64);
 	b.go.layout.special_cleanup.size = 8; /* Go 1.24: one pointer */
 	struct bg_span s = bg_class_span(&b, &h, HEAP, 1, 64, 6, false),
 		       t = bg_class_span(&b, &h, HEAP + BG_PAGE, 1, 64, 6, false);
@@ -410,7 +410,7 @@ static void specials(void)
 /* Go 1.25: runtime.cleanupFn {call, fn, arg}. */
 static void cleanups_of_three_words(void)
 {
-	FIXTURE(EM_X86_64);
+	PROCESS(EM_X86_64);
 	b.go.layout.special_cleanup.size = 24;
 	struct bg_span s = bg_class_span(&b, &h, HEAP, 1, 64, 6, false);
 	s.specials = bg_special(&b, h.records, (struct bg_special){.kind = 6, .words = {1, 2, 3}});
@@ -424,7 +424,7 @@ static void cleanups_of_three_words(void)
 /* Where the kinds are unknown to the version, their numbers mean something else. */
 static void kinds_of_the_version(void)
 {
-	FIXTURE(EM_X86_64);
+	PROCESS(EM_X86_64);
 	b.go.layout.special_kind_weak_handle = b.go.layout.special_kind_cleanup = -1;
 	struct bg_span s = bg_class_span(&b, &h, HEAP, 1, 64, 6, false);
 	uint64_t a = bg_special(&b, h.records, (struct bg_special){.kind = 6}),
@@ -440,7 +440,7 @@ static void kinds_of_the_version(void)
 static void circles_of_specials(void)
 {
 	for (unsigned length = 1; length < 40; length += 6) {
-		FIXTURE(EM_X86_64);
+		PROCESS(EM_X86_64);
 		uint64_t first = 0, head = 0;
 		for (unsigned i = 0; i < length; i++) {
 			head = bg_special(&b, h.records, (struct bg_special){.next = head, .kind = 1, .words = {i}});
@@ -460,7 +460,7 @@ static void circles_of_specials(void)
 
 static void lists_that_break(void)
 {
-	FIXTURE(EM_X86_64);
+	PROCESS(EM_X86_64);
 	struct bg_span s = bg_class_span(&b, &h, HEAP, 1, 64, 6, false),
 		       t = bg_class_span(&b, &h, HEAP + BG_PAGE, 1, 64, 6, false);
 	s.specials = bg_special(&b, h.records, (struct bg_special){.next = 0x123, .kind = 1, .words = {5}});

@@ -566,3 +566,39 @@ BG_UNUSED static uint64_t bg_special(struct bg *b, struct bg_area *a, struct bg_
 		bg_word(b, addr + f.offset + i * b->word, s.words[i]);
 	return addr;
 }
+
+/* --- goroutines and their stacks --- */
+
+struct bg_g {
+	uint64_t id, stack_low, stack_high;
+	uint32_t status;
+	uint64_t sched_sp, sched_pc, sched_lr, sched_ctxt, syscallsp, syscallpc, m, gopc, startpc;
+	uint64_t panic, defer, waitsince, parent, lockedm, labels;
+	uint8_t waitreason;
+};
+
+BG_UNUSED static void bg_g_at(struct bg *b, uint64_t addr, const struct bg_g *g)
+{
+	const struct sonde_go_layout *l = &b->go.layout;
+	bg_field(b, addr, l->g_goid, g->id);
+	bg_field(b, addr, l->g_stack_lo, g->stack_low);
+	bg_field(b, addr, l->g_stack_hi, g->stack_high);
+	bg_field(b, addr, l->g_status, g->status);
+	bg_field(b, addr, l->g_sched_sp, g->sched_sp);
+	bg_field(b, addr, l->g_sched_pc, g->sched_pc);
+	if (l->g_sched_lr.size)
+		bg_field(b, addr, l->g_sched_lr, g->sched_lr);
+	bg_field(b, addr, l->g_sched_ctxt, g->sched_ctxt);
+	bg_field(b, addr, l->g_syscallsp, g->syscallsp);
+	bg_field(b, addr, l->g_syscallpc, g->syscallpc);
+	bg_field(b, addr, l->g_m, g->m);
+	bg_field(b, addr, l->g_gopc, g->gopc);
+	bg_field(b, addr, l->g_startpc, g->startpc);
+	bg_field(b, addr, l->g_panic, g->panic);
+	bg_field(b, addr, l->g_defer, g->defer);
+	bg_field(b, addr, l->g_waitsince, g->waitsince);
+	bg_field(b, addr, l->g_parent_goid, g->parent);
+	bg_field(b, addr, l->g_lockedm, g->lockedm);
+	bg_field(b, addr, l->g_labels, g->labels);
+	bg_field(b, addr, l->g_waitreason, g->waitreason);
+}

@@ -121,14 +121,14 @@ BG_UNUSED static void bg_layout(struct bg *b)
 		uint32_t bytes;
 	} structs[64] = {{NULL, 0}};
 	/* Every struct of the table gets its fields one behind the other, each of a word. */
-#define F(member, types, paths, need)                                              \
-	for (size_t i = 0; i < SONDE_ARRAY_LEN(structs); i++) {                    \
-		if (structs[i].name && strcmp(structs[i].name, types))             \
-			continue;                                                  \
-		structs[i].name = types;                                           \
-		l->member = (struct sonde_go_field){structs[i].bytes, w};          \
-		structs[i].bytes += w;                                             \
-		break;                                                             \
+#define F(member, types, paths, need)                                     \
+	for (size_t i = 0; i < SONDE_ARRAY_LEN(structs); i++) {           \
+		if (structs[i].name && strcmp(structs[i].name, types))    \
+			continue;                                         \
+		structs[i].name = types;                                  \
+		l->member = (struct sonde_go_field){structs[i].bytes, w}; \
+		structs[i].bytes += w;                                    \
+		break;                                                    \
 	}
 #define T(member, types, need) l->member = 64 * w;
 #define C(member, names, fallback) l->member = (fallback);
@@ -340,11 +340,11 @@ BG_UNUSED static uint32_t bg_rows(struct sonde_buf *to, const struct bg_row *row
 }
 
 /* Write the table of n functions, one behind the other from t->text on; their ->entry is set. */
-BG_UNUSED static void bg_table_write(struct bg_table *t, unsigned word, struct bg_function *functions,
-	size_t n, struct sonde_buf *to)
+BG_UNUSED static void bg_table_write(struct bg_table *t, unsigned word,
+	struct bg_function *functions, size_t n, struct sonde_buf *to)
 {
 	sonde_cleanup(sonde_buf) struct sonde_buf names = {0}, cu = {0}, files = {0}, pc = {0},
-						   body = {0}, rows = {0};
+						  body = {0}, rows = {0};
 	unsigned quantum = t->quantum ? t->quantum : 1;
 	sonde_buf_char(&names, 0);
 	sonde_buf_char(&files, 0);
@@ -409,14 +409,15 @@ BG_UNUSED static void bg_functions(
 	struct bg *b, uint64_t text, struct bg_function *functions, size_t n)
 {
 	static const char *const files[] = {"/src/main.go", "/src/inlined.go", NULL};
-	struct bg_table t = {.text = text, .files = files, .quantum = b->machine == EM_AARCH64 ? 4 : 1};
+	struct bg_table t = {
+		.text = text, .files = files, .quantum = b->machine == EM_AARCH64 ? 4 : 1};
 	bg_table_write(&t, b->word, functions, n, &b->table);
 	b->module.text = text;
 	b->module.etext = functions[n - 1].entry + functions[n - 1].size_bytes;
-	struct sonde_error *err = sonde_pclntab_decode((const uint8_t *)b->table.data, b->table.len,
-		text, 0x7000000,
-		(struct sonde_bytes){(const uint8_t *)b->func_data.data, b->func_data.len},
-		&b->module.functions);
+	struct sonde_error *err =
+		sonde_pclntab_decode((const uint8_t *)b->table.data, b->table.len, text, 0x7000000,
+			(struct sonde_bytes){(const uint8_t *)b->func_data.data, b->func_data.len},
+			&b->module.functions);
 	assert(!err);
 	(void)err;
 }
@@ -451,8 +452,8 @@ BG_UNUSED static void bg_dwarf_end(struct bg *b)
 	dw_end(&b->dw);
 	dw_unit_end(&b->dw);
 	dw_elf(&b->dw, DW_PLAIN, &b->dwarf_image);
-	struct sonde_error *err = sonde_dwarf_open_image(b->dwarf_image.data, b->dwarf_image.len,
-		"test", &b->notes, &b->go.dwarf);
+	struct sonde_error *err = sonde_dwarf_open_image(
+		b->dwarf_image.data, b->dwarf_image.len, "test", &b->notes, &b->go.dwarf);
 	if (err)
 		fprintf(stderr, "build_go: %s\n", err->message);
 	assert(!err);
@@ -537,11 +538,12 @@ BG_UNUSED static struct bg_span bg_class_span(struct bg *b, struct bg_heap *h, u
 }
 
 /* Mark a word of a span with heap bits as a pointer, and set it. trailer: bytes behind the bits. */
-BG_UNUSED static void bg_pointer(struct bg *b, const struct bg_span *s, uint64_t addr, uint64_t value,
-	uint64_t trailer)
+BG_UNUSED static void bg_pointer(
+	struct bg *b, const struct bg_span *s, uint64_t addr, uint64_t value, uint64_t trailer)
 {
 	uint64_t bytes = s->n_pages * BG_PAGE, i = (addr - s->base) / b->word;
-	*bg_at(b, s->base + bytes - trailer - bytes / b->word / 8 + i / 8, 1) |= (uint8_t)(1 << i % 8);
+	*bg_at(b, s->base + bytes - trailer - bytes / b->word / 8 + i / 8, 1) |=
+		(uint8_t)(1 << i % 8);
 	bg_word(b, addr, value);
 }
 
@@ -560,7 +562,7 @@ BG_UNUSED static uint64_t bg_special(struct bg *b, struct bg_area *a, struct bg_
 	bg_field(b, addr, l->special_offset, s.offset);
 	bg_field(b, addr, l->special_kind, s.kind);
 	struct sonde_go_field f = s.kind == l->special_kind_cleanup ? l->special_cleanup
-		: s.kind == l->special_kind_weak_handle		    ? l->special_weak_handle
+		: s.kind == l->special_kind_weak_handle             ? l->special_weak_handle
 								    : l->special_finalizer;
 	for (unsigned i = 0; i < 3; i++)
 		bg_word(b, addr + f.offset + i * b->word, s.words[i]);

@@ -167,11 +167,11 @@ static void find_regions(struct sonde_core_session *s)
 	}
 	for (size_t i = 0; i < s->heap->specials.n; i++)
 		add_memory(s, SPECIALS, s->heap->specials.items[i].addr - 32, 64);
-	add_extent(CORE_ALL,
-		(struct extent){.size_bytes = (uint64_t)lseek(files.core, 0, SEEK_END)});
+	add_extent(
+		CORE_ALL, (struct extent){.size_bytes = (uint64_t)lseek(files.core, 0, SEEK_END)});
 	add_extent(EXE_ALL,
-		(struct extent){.exe = true,
-			.size_bytes = (uint64_t)lseek(files.exe, 0, SEEK_END)});
+		(struct extent){
+			.exe = true, .size_bytes = (uint64_t)lseek(files.exe, 0, SEEK_END)});
 }
 
 static struct sonde_error *open_session(struct sonde_core_session **ret)
@@ -325,6 +325,8 @@ static double cpu_seconds(void)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

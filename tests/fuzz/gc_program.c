@@ -57,6 +57,8 @@ static void make_masks(const uint8_t *data, size_t size, bool on_demand)
 	sonde_target_free(target);
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint16_t n_bits;

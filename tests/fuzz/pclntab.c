@@ -51,6 +51,8 @@ static void use_function(const struct sonde_pclntab *t, const struct sonde_pcfun
 	use_pc(t, f, f->entry - 1);
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint16_t n_data = 0;

@@ -151,7 +151,8 @@ static void each_bit(void)
 			for (uint64_t i = 0; i < words; i++) {
 				bool want = (slot * words + i) % 3 != 1;
 				n += want;
-				CHECK(live(&w, HEAP + BG_PAGE + (slot * words + i) % 1024 * 8) == want);
+				CHECK(live(&w, HEAP + BG_PAGE + (slot * words + i) % 1024 * 8) ==
+					want);
 			}
 			CHECK_EQ(w.marks->n_live, n);
 		}
@@ -163,8 +164,10 @@ static void headers(void)
 {
 	sonde_cleanup(world) struct world w;
 	begin(&w, EM_X86_64);
-	uint64_t pair = bg_masked_type(&w.b, w.types, 2, 1), three = bg_masked_type(&w.b, w.types, 3, 2),
-		 one = bg_masked_type(&w.b, w.types, 1, 1), none = bg_masked_type(&w.b, w.types, 4, 0),
+	uint64_t pair = bg_masked_type(&w.b, w.types, 2, 1),
+		 three = bg_masked_type(&w.b, w.types, 3, 2),
+		 one = bg_masked_type(&w.b, w.types, 1, 1),
+		 none = bg_masked_type(&w.b, w.types, 4, 0),
 		 whole = bg_masked_type(&w.b, w.types, 63, UINT64_C(1) << 62),
 		 huge = bg_masked_type(&w.b, w.types, 400, 1);
 	bg_class_span(&w.b, &w.h, HEAP, 1, 1024, 32, false); /* 8 slots of a header and 127 words */
@@ -182,10 +185,10 @@ static void headers(void)
 		uint64_t n = 1;
 		for (unsigned i = 0; i < 127; i++) {
 			bool want = slot == 0 ? i % 2 == 0
-				: slot == 1	? i % 3 == 1
-				: slot == 2	? true
-				: slot == 4	? i == 62 || i == 125
-						: false;
+				: slot == 1   ? i % 3 == 1
+				: slot == 2   ? true
+				: slot == 4   ? i == 62 || i == 125
+					      : false;
 			if (live(&w, HEAP + BG_PAGE + i * 8) != want)
 				printf("# slot %u word %u\n", slot, i);
 			CHECK(live(&w, HEAP + BG_PAGE + i * 8) == want);
@@ -202,7 +205,8 @@ static void short_arrays(void)
 {
 	sonde_cleanup(world) struct world w;
 	begin(&w, EM_X86_64);
-	uint64_t five = bg_masked_type(&w.b, w.types, 5, 0x11); /* 127 words: 25 whole elements and 2 words */
+	uint64_t five = bg_masked_type(
+		&w.b, w.types, 5, 0x11); /* 127 words: 25 whole elements and 2 words */
 	bg_class_span(&w.b, &w.h, HEAP, 1, 1024, 32, false);
 	bg_class_span(&w.b, &w.h, HEAP + BG_PAGE, 1, 8, 1, true);
 	bg_word(&w.b, HEAP, five);
@@ -220,15 +224,20 @@ static void large(void)
 	static const struct {
 		unsigned words;
 		uint64_t mask;
-	} types[] = {{1, 1}, {3, 2}, {7, 0x41}, {64, UINT64_C(1) << 63 | 1}, {63, UINT64_MAX >> 1}, {5, 0x1f}};
+	} types[] = {{1, 1}, {3, 2}, {7, 0x41}, {64, UINT64_C(1) << 63 | 1}, {63, UINT64_MAX >> 1},
+		{5, 0x1f}};
 	for (size_t k = 0; k < SONDE_ARRAY_LEN(types); k++) {
 		sonde_cleanup(world) struct world w;
 		begin(&w, EM_X86_64);
 		enum { WORDS = 5 * 1024 + 3 };
 		uint64_t type = bg_masked_type(&w.b, w.types, types[k].words, types[k].mask);
 		bg_area(&w.b, HEAP, 6 * BG_PAGE);
-		struct bg_span s = {.base = HEAP, .n_pages = 6, .slot_bytes = WORDS * 8, .n_slots = 1,
-			.free_index = 1, .large_type = type};
+		struct bg_span s = {.base = HEAP,
+			.n_pages = 6,
+			.slot_bytes = WORDS * 8,
+			.n_slots = 1,
+			.free_index = 1,
+			.large_type = type};
 		bg_span(&w.b, &w.h, &s);
 		bg_area(&w.b, HEAP + 8 * BG_PAGE, 6 * BG_PAGE);
 		for (unsigned i = 0; i < 6; i++)
@@ -258,7 +267,11 @@ static void large_without_type(void)
 	sonde_cleanup(world) struct world w;
 	begin(&w, EM_X86_64);
 	bg_area(&w.b, HEAP, 6 * BG_PAGE);
-	struct bg_span s = {.base = HEAP, .n_pages = 6, .slot_bytes = 6 * BG_PAGE, .n_slots = 1, .free_index = 1};
+	struct bg_span s = {.base = HEAP,
+		.n_pages = 6,
+		.slot_bytes = 6 * BG_PAGE,
+		.n_slots = 1,
+		.free_index = 1};
 	bg_span(&w.b, &w.h, &s);
 	memset(bg_at(&w.b, HEAP, 8), 0xff, 8);
 	root(&w, HEAP + 6 * BG_PAGE - 1);
@@ -318,7 +331,9 @@ static void specials(void)
 		/* In an order in which one round is not enough. */
 		for (unsigned i = 0; i < 20; i++)
 			list = bg_special(&w.b, w.h.records,
-				(struct bg_special){.next = list, .offset = 64 * i, .kind = (uint8_t)(i % 2 ? 1 : 6),
+				(struct bg_special){.next = list,
+					.offset = 64 * i,
+					.kind = (uint8_t)(i % 2 ? 1 : 6),
 					.words = {i % 3 ? HEAP + 64 * (i + 1) : 0,
 						i % 2 || i % 3 ? 0 : HEAP + 64 * (i + 1) + 9}});
 		(void)list;
@@ -349,11 +364,14 @@ static void pending(void)
 	uint64_t list = bg_special(&w.b, w.h.records, /* dead object 10: finalizer 20 */
 		(struct bg_special){.offset = 640, .kind = 1, .words = {HEAP + 64 * 20}});
 	list = bg_special(&w.b, w.h.records, /* dead object 12: cleanup 22 */
-		(struct bg_special){.next = list, .offset = 64 * 12, .kind = 6, .words = {HEAP + 64 * 22}});
+		(struct bg_special){
+			.next = list, .offset = 64 * 12, .kind = 6, .words = {HEAP + 64 * 22}});
 	list = bg_special(&w.b, w.h.records, /* live object 0: finalizer 24 */
-		(struct bg_special){.next = list, .offset = 0, .kind = 1, .words = {HEAP + 64 * 24}});
+		(struct bg_special){
+			.next = list, .offset = 0, .kind = 1, .words = {HEAP + 64 * 24}});
 	list = bg_special(&w.b, w.h.records, /* a free slot */
-		(struct bg_special){.next = list, .offset = 64 * 110, .kind = 1, .words = {HEAP + 64 * 26}});
+		(struct bg_special){
+			.next = list, .offset = 64 * 110, .kind = 1, .words = {HEAP + 64 * 26}});
 	s.specials = list;
 	bg_span_write(&w.b, &s);
 	root(&w, HEAP);
@@ -517,12 +535,17 @@ static void build_graph(struct graph *g, uint32_t n_spans, uint64_t seed)
 		bool noscan = !below(8);
 		struct bg_span s;
 		if (c == SONDE_ARRAY_LEN(classes)) {
-			s = (struct bg_span){.base = base, .n_pages = 3, .slot_bytes = 3 * BG_PAGE - 8 * below(100),
-				.n_slots = 1, .free_index = 1, .noscan = noscan,
+			s = (struct bg_span){.base = base,
+				.n_pages = 3,
+				.slot_bytes = 3 * BG_PAGE - 8 * below(100),
+				.n_slots = 1,
+				.free_index = 1,
+				.noscan = noscan,
 				.large_type = types[below(SONDE_ARRAY_LEN(types))].addr};
 			bg_span(&g->w.b, &g->w.h, &s);
 		} else {
-			s = bg_span_in(&g->w.b, &g->w.h, base, 1, classes[c].bytes, classes[c].size_class, noscan);
+			s = bg_span_in(&g->w.b, &g->w.h, base, 1, classes[c].bytes,
+				classes[c].size_class, noscan);
 			if (!noscan && s.slot_bytes <= 512)
 				/* The bits need room at the end. */
 				s.n_slots = s.free_index = (BG_PAGE - 128) / s.slot_bytes;
@@ -640,7 +663,8 @@ static void one_long_list(void)
 	bg_area(&w.b, HEAP, (uint64_t)SPANS * BG_PAGE);
 	uint64_t last = 0;
 	for (unsigned i = 0; i < SPANS; i++) {
-		struct bg_span s = bg_span_in(&w.b, &w.h, HEAP + (uint64_t)i * BG_PAGE, 1, 16, 2, false);
+		struct bg_span s =
+			bg_span_in(&w.b, &w.h, HEAP + (uint64_t)i * BG_PAGE, 1, 16, 2, false);
 		s.n_slots = s.free_index = SLOTS;
 		bg_span_write(&w.b, &s);
 		for (unsigned k = 0; k < SLOTS; k++) {

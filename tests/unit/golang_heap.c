@@ -4,14 +4,14 @@
 #include "tap.h"
 
 /* Go's size classes and the pages of their spans (runtime/sizeclasses.go, the same from Go 1.16 to 1.27). */
-static const uint32_t class_bytes[68] = {0, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192,
-	208, 224, 240, 256, 288, 320, 352, 384, 416, 448, 480, 512, 576, 640, 704, 768, 896, 1024, 1152,
-	1280, 1408, 1536, 1792, 2048, 2304, 2688, 3072, 3200, 3456, 4096, 4864, 5376, 6144, 6528, 6784,
-	6912, 8192, 9472, 9728, 10240, 10880, 12288, 13568, 14336, 16384, 18432, 19072, 20480, 21760,
-	24576, 27264, 28672, 32768};
-static const uint8_t class_pages[68] = {0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-	1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 2, 1, 2, 1, 3, 2, 3, 1, 3, 2, 3, 4, 5, 6, 1, 7, 6, 5,
-	4, 3, 5, 7, 2, 9, 7, 5, 8, 3, 10, 7, 4};
+static const uint32_t class_bytes[68] = {0, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176,
+	192, 208, 224, 240, 256, 288, 320, 352, 384, 416, 448, 480, 512, 576, 640, 704, 768, 896,
+	1024, 1152, 1280, 1408, 1536, 1792, 2048, 2304, 2688, 3072, 3200, 3456, 4096, 4864, 5376,
+	6144, 6528, 6784, 6912, 8192, 9472, 9728, 10240, 10880, 12288, 13568, 14336, 16384, 18432,
+	19072, 20480, 21760, 24576, 27264, 28672, 32768};
+static const uint8_t class_pages[68] = {0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+	1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 2, 1, 2, 1, 3, 2, 3, 1, 3, 2, 3, 4, 5, 6,
+	1, 7, 6, 5, 4, 3, 5, 7, 2, 9, 7, 5, 8, 3, 10, 7, 4};
 
 static const uint64_t HEAP = 0xc000000000;
 enum { RECORDS = 0x900000 };
@@ -35,14 +35,14 @@ static void finish(struct bg *b, struct bg_heap *h, uint64_t inline_marks)
 	bg_open(b);
 }
 
-#define PROCESS(machine)                \
-	sonde_cleanup(bg) struct bg b;  \
-	struct bg_heap h;               \
+#define PROCESS(machine)               \
+	sonde_cleanup(bg) struct bg b; \
+	struct bg_heap h;              \
 	begin(&b, &h, machine)
 
-#define OPEN(inline_marks)                                               \
+#define OPEN(inline_marks)                                              \
 	sonde_cleanup(sonde_go_heap) struct sonde_go_heap *heap = NULL; \
-	finish(&b, &h, inline_marks);                                    \
+	finish(&b, &h, inline_marks);                                   \
 	REQUIRE_OK(sonde_go_heap_open(&b.go, &heap))
 
 static void size_classes(void)
@@ -129,10 +129,14 @@ static void pointer_classes(void)
 		uint64_t base = is32 ? 0x10000000 : HEAP, used = 0;
 		for (size_t i = 0; i < SONDE_ARRAY_LEN(rows); i++) {
 			bg_area(&b, base, rows[i].n_pages * BG_PAGE);
-			struct bg_span s = {.base = base, .n_pages = rows[i].n_pages,
-				.slot_bytes = rows[i].slot_bytes, .n_slots = rows[i].n_slots,
-				.free_index = rows[i].n_slots, .size_class = rows[i].size_class,
-				.noscan = rows[i].noscan, .user_arena = rows[i].user_arena,
+			struct bg_span s = {.base = base,
+				.n_pages = rows[i].n_pages,
+				.slot_bytes = rows[i].slot_bytes,
+				.n_slots = rows[i].n_slots,
+				.free_index = rows[i].n_slots,
+				.size_class = rows[i].size_class,
+				.noscan = rows[i].noscan,
+				.user_arena = rows[i].user_arena,
 				.large_type = 0x1234};
 			bg_span(&b, &h, &s);
 			base += rows[i].n_pages * BG_PAGE;
@@ -154,7 +158,8 @@ static void one_large_slot(void)
 {
 	PROCESS(EM_X86_64);
 	bg_area(&b, HEAP, 3 * BG_PAGE);
-	struct bg_span s = {.base = HEAP, .n_pages = 3, .slot_bytes = 20000, .n_slots = 1, .free_index = 1};
+	struct bg_span s = {
+		.base = HEAP, .n_pages = 3, .slot_bytes = 20000, .n_slots = 1, .free_index = 1};
 	bg_span(&b, &h, &s);
 	OPEN(0);
 	struct sonde_go_span *found;
@@ -173,8 +178,12 @@ static void alloc_bits(void)
 	for (size_t k = 0; k < SONDE_ARRAY_LEN(free_indexes); k++) {
 		PROCESS(EM_X86_64);
 		bg_area(&b, HEAP, BG_PAGE);
-		struct bg_span s = {.base = HEAP, .n_pages = 1, .slot_bytes = 8, .n_slots = 1024,
-			.free_index = free_indexes[k], .size_class = 1,
+		struct bg_span s = {.base = HEAP,
+			.n_pages = 1,
+			.slot_bytes = 8,
+			.n_slots = 1024,
+			.free_index = free_indexes[k],
+			.size_class = 1,
 			.alloc_bits = bg_put(&b, h.records, 128)};
 		uint64_t want = s.free_index;
 		for (uint64_t i = 0; i < 1024; i++) {
@@ -203,8 +212,12 @@ static void alloc_bits_at_the_end(void)
 		bg_area(&b, HEAP, BG_PAGE);
 		bg_area(&b, 0x1000, 18);
 		memset(bg_at(&b, 0x1000, 18), 0xff, 18);
-		struct bg_span s = {.base = HEAP, .n_pages = 1, .slot_bytes = 56, .n_slots = 141,
-			.free_index = 3, .size_class = 5};
+		struct bg_span s = {.base = HEAP,
+			.n_pages = 1,
+			.slot_bytes = 56,
+			.n_slots = 141,
+			.free_index = 3,
+			.size_class = 5};
 		s.alloc_bits = lost == 0 ? 0x1000 : lost == 1 ? 0x1001 : 0;
 		bg_span(&b, &h, &s);
 		OPEN(0);
@@ -221,19 +234,44 @@ static void damaged_spans(void)
 		struct bg_span s;
 	} rows[] = {
 		{"base 0", {.base = 0, .n_pages = 1, .slot_bytes = 8, .n_slots = 1}},
-		{"base between pages", {.base = 0xc000004100, .n_pages = 1, .slot_bytes = 8, .n_slots = 1}},
+		{"base between pages",
+			{.base = 0xc000004100, .n_pages = 1, .slot_bytes = 8, .n_slots = 1}},
 		{"no pages", {.base = 0xc000004000, .slot_bytes = 8, .n_slots = 1}},
-		{"2^32 pages", {.base = 0xc000004000, .n_pages = UINT64_C(1) << 32, .slot_bytes = 8, .n_slots = 1}},
-		{"pages overflow", {.base = 0xc000004000, .n_pages = UINT64_MAX / BG_PAGE + 2, .slot_bytes = 8, .n_slots = 1}},
-		{"more than is mapped", {.base = 0xc000004000, .n_pages = 1 << 20, .slot_bytes = 8, .n_slots = 1}},
-		{"end overflows", {.base = UINT64_MAX - BG_PAGE + 1, .n_pages = 2, .slot_bytes = 8, .n_slots = 1}},
+		{"2^32 pages",
+			{.base = 0xc000004000,
+				.n_pages = UINT64_C(1) << 32,
+				.slot_bytes = 8,
+				.n_slots = 1}},
+		{"pages overflow",
+			{.base = 0xc000004000,
+				.n_pages = UINT64_MAX / BG_PAGE + 2,
+				.slot_bytes = 8,
+				.n_slots = 1}},
+		{"more than is mapped",
+			{.base = 0xc000004000, .n_pages = 1 << 20, .slot_bytes = 8, .n_slots = 1}},
+		{"end overflows",
+			{.base = UINT64_MAX - BG_PAGE + 1,
+				.n_pages = 2,
+				.slot_bytes = 8,
+				.n_slots = 1}},
 		{"not mapped", {.base = 0xd000004000, .n_pages = 1, .slot_bytes = 8, .n_slots = 1}},
 		{"slots of 0 bytes", {.base = 0xc000004000, .n_pages = 1, .n_slots = 1}},
-		{"slots of 1 byte", {.base = 0xc000004000, .n_pages = 1, .slot_bytes = 1, .n_slots = 1}},
+		{"slots of 1 byte",
+			{.base = 0xc000004000, .n_pages = 1, .slot_bytes = 1, .n_slots = 1}},
 		{"no slots", {.base = 0xc000004000, .n_pages = 1, .slot_bytes = 8}},
-		{"slots behind the end", {.base = 0xc000004000, .n_pages = 1, .slot_bytes = 16, .n_slots = 513}},
-		{"slot bytes overflow", {.base = 0xc000004000, .n_pages = 1, .slot_bytes = UINT64_C(1) << 63, .n_slots = 2}},
-		{"free index behind the slots", {.base = 0xc000004000, .n_pages = 1, .slot_bytes = 8, .n_slots = 4, .free_index = 5}},
+		{"slots behind the end",
+			{.base = 0xc000004000, .n_pages = 1, .slot_bytes = 16, .n_slots = 513}},
+		{"slot bytes overflow",
+			{.base = 0xc000004000,
+				.n_pages = 1,
+				.slot_bytes = UINT64_C(1) << 63,
+				.n_slots = 2}},
+		{"free index behind the slots",
+			{.base = 0xc000004000,
+				.n_pages = 1,
+				.slot_bytes = 8,
+				.n_slots = 4,
+				.free_index = 5}},
 		{"overlap", {.base = HEAP, .n_pages = 1, .slot_bytes = 8, .n_slots = 4}},
 	};
 	for (size_t i = 0; i < SONDE_ARRAY_LEN(rows); i++) {
@@ -308,8 +346,12 @@ static void unreadable_pages(void)
 	PROCESS(EM_X86_64);
 	/* The mapping goes on where the file ends: only the run is short. */
 	bg_area(&b, HEAP, 2 * BG_PAGE);
-	struct bg_span s = {.base = HEAP, .n_pages = 2, .slot_bytes = 64, .n_slots = 256,
-		.free_index = 256, .size_class = 6};
+	struct bg_span s = {.base = HEAP,
+		.n_pages = 2,
+		.slot_bytes = 64,
+		.n_slots = 256,
+		.free_index = 256,
+		.size_class = 6};
 	bg_span(&b, &h, &s);
 	bg_pointer(&b, &s, HEAP + 64, 0x1234, 0);
 	finish(&b, &h, 0);
@@ -378,12 +420,21 @@ static void specials(void)
 	b.go.layout.special_cleanup.size = 8; /* Go 1.24: one pointer */
 	struct bg_span s = bg_class_span(&b, &h, HEAP, 1, 64, 6, false),
 		       t = bg_class_span(&b, &h, HEAP + BG_PAGE, 1, 64, 6, false);
-	uint64_t weak = bg_special(&b, h.records, (struct bg_special){.offset = 640, .kind = 2, .words = {0xa3}}),
-		 other = bg_special(&b, h.records, (struct bg_special){.next = weak, .offset = 0, .kind = 5}),
-		 cleanup = bg_special(&b, h.records, (struct bg_special){.next = other, .offset = 640, .kind = 6, .words = {0xa2, 7, 8}}),
-		 fin = bg_special(&b, h.records, (struct bg_special){.next = cleanup, .offset = 72, .kind = 1, .words = {0xa1, 7, 8}}),
-		 outside = bg_special(&b, h.records, (struct bg_special){.offset = 1 << 30, .kind = 1}),
-		 second = bg_special(&b, h.records, (struct bg_special){.next = outside, .offset = 0, .kind = 1, .words = {0xa4}});
+	uint64_t weak = bg_special(&b, h.records,
+			 (struct bg_special){.offset = 640, .kind = 2, .words = {0xa3}}),
+		 other = bg_special(
+			 &b, h.records, (struct bg_special){.next = weak, .offset = 0, .kind = 5}),
+		 cleanup = bg_special(&b, h.records,
+			 (struct bg_special){
+				 .next = other, .offset = 640, .kind = 6, .words = {0xa2, 7, 8}}),
+		 fin = bg_special(&b, h.records,
+			 (struct bg_special){
+				 .next = cleanup, .offset = 72, .kind = 1, .words = {0xa1, 7, 8}}),
+		 outside = bg_special(
+			 &b, h.records, (struct bg_special){.offset = 1 << 30, .kind = 1}),
+		 second = bg_special(&b, h.records,
+			 (struct bg_special){
+				 .next = outside, .offset = 0, .kind = 1, .words = {0xa4}});
 	s.specials = fin;
 	t.specials = second;
 	bg_span_write(&b, &s);
@@ -443,12 +494,14 @@ static void circles_of_specials(void)
 		PROCESS(EM_X86_64);
 		uint64_t first = 0, head = 0;
 		for (unsigned i = 0; i < length; i++) {
-			head = bg_special(&b, h.records, (struct bg_special){.next = head, .kind = 1, .words = {i}});
+			head = bg_special(&b, h.records,
+				(struct bg_special){.next = head, .kind = 1, .words = {i}});
 			first = first ? first : head;
 		}
 		bg_word(&b, first + b.go.layout.special_next.offset, head);
 		for (unsigned i = 0; i < 20; i++) {
-			struct bg_span s = bg_class_span(&b, &h, HEAP + i * BG_PAGE, 1, 64, 6, false);
+			struct bg_span s =
+				bg_class_span(&b, &h, HEAP + i * BG_PAGE, 1, 64, 6, false);
 			s.specials = head;
 			bg_span_write(&b, &s);
 		}
@@ -463,7 +516,8 @@ static void lists_that_break(void)
 	PROCESS(EM_X86_64);
 	struct bg_span s = bg_class_span(&b, &h, HEAP, 1, 64, 6, false),
 		       t = bg_class_span(&b, &h, HEAP + BG_PAGE, 1, 64, 6, false);
-	s.specials = bg_special(&b, h.records, (struct bg_special){.next = 0x123, .kind = 1, .words = {5}});
+	s.specials = bg_special(
+		&b, h.records, (struct bg_special){.next = 0x123, .kind = 1, .words = {5}});
 	t.specials = UINT64_MAX - 3;
 	bg_span_write(&b, &s);
 	bg_span_write(&b, &t);

@@ -125,7 +125,8 @@ static void plain(void)
 		struct bg_area *a;
 		begin(&b, is32 ? EM_386 : EM_X86_64, &a);
 		uint64_t one = bg_masked_type(&b, a, 1, 1), some = bg_masked_type(&b, a, 5, 0x0a),
-			 all = bg_masked_type(&b, a, 64, UINT64_MAX), no = bg_masked_type(&b, a, 3, 0);
+			 all = bg_masked_type(&b, a, 64, UINT64_MAX),
+			 no = bg_masked_type(&b, a, 3, 0);
 		bg_open(&b);
 		CHECK_STR(mask_of(&b, one), "1");
 		CHECK_STR(mask_of(&b, some), "0101");
@@ -159,7 +160,10 @@ static void no_sense(void)
 		{.size_bytes = UINT64_MAX, .ptr_bytes = UINT64_MAX - 7, .kind = 25, .gcdata = mask},
 		{.size_bytes = 16, .ptr_bytes = 8, .kind = 22, .gcdata = 0}, /* no mask, no parts */
 		{.size_bytes = 16, .ptr_bytes = 8, .kind = 22, .gcdata = 0x1234},
-		{.size_bytes = 1 << 28, .ptr_bytes = 1 << 28, .kind = 22, .gcdata = mask}, /* too long */
+		{.size_bytes = 1 << 28,
+			.ptr_bytes = 1 << 28,
+			.kind = 22,
+			.gcdata = mask}, /* too long */
 	};
 	uint64_t at[SONDE_ARRAY_LEN(bad)];
 	for (size_t i = 0; i < SONDE_ARRAY_LEN(bad); i++)
@@ -187,8 +191,11 @@ static void on_demand(void)
 	bg_word(&b, busy, b.go.mask_in_progress);
 	bg_word(&b, built, bg_bytes(&b, a, built_mask, 1));
 	uint64_t elem = bg_masked_type(&b, a, 3, 2); /* 0 1 (0) */
-	struct bg_type array = {.size_bytes = 96, .ptr_bytes = 88, .kind = SONDE_GO_KIND_ARRAY,
-		.tflag = 16, .words = {elem, 0, 4}};
+	struct bg_type array = {.size_bytes = 96,
+		.ptr_bytes = 88,
+		.kind = SONDE_GO_KIND_ARRAY,
+		.tflag = 16,
+		.words = {elem, 0, 4}};
 	array.gcdata = 8 + nil - 8;
 	uint64_t of_nil = bg_type(&b, a, array);
 	array.gcdata = busy;
@@ -203,18 +210,27 @@ static void on_demand(void)
 		 pointer = bg_masked_type(&b, a, 1, 1);
 	const uint64_t fields[] = {0, of_nil, 0, 0, byte, 96, 0, pointer, 104, 0, elem, 112};
 	uint64_t st = bg_type(&b, a,
-		(struct bg_type){.size_bytes = 136, .ptr_bytes = 128, .kind = SONDE_GO_KIND_STRUCT,
-			.tflag = 16, .gcdata = nil,
+		(struct bg_type){.size_bytes = 136,
+			.ptr_bytes = 128,
+			.kind = SONDE_GO_KIND_STRUCT,
+			.tflag = 16,
+			.gcdata = nil,
 			.words = {0, bg_bytes(&b, a, fields, sizeof(fields)), 4}});
 	/* Its pointer field beyond what ptr_bytes says. */
 	uint64_t liar = bg_type(&b, a,
-		(struct bg_type){.size_bytes = 136, .ptr_bytes = 64, .kind = SONDE_GO_KIND_STRUCT,
-			.tflag = 16, .gcdata = nil,
+		(struct bg_type){.size_bytes = 136,
+			.ptr_bytes = 64,
+			.kind = SONDE_GO_KIND_STRUCT,
+			.tflag = 16,
+			.gcdata = nil,
 			.words = {0, bg_bytes(&b, a, fields, sizeof(fields)), 4}});
 	uint64_t far_fields[] = {0, pointer, UINT64_MAX - 7};
 	uint64_t far = bg_type(&b, a,
-		(struct bg_type){.size_bytes = 136, .ptr_bytes = 64, .kind = SONDE_GO_KIND_STRUCT,
-			.tflag = 16, .gcdata = nil,
+		(struct bg_type){.size_bytes = 136,
+			.ptr_bytes = 64,
+			.kind = SONDE_GO_KIND_STRUCT,
+			.tflag = 16,
+			.gcdata = nil,
 			.words = {0, bg_bytes(&b, a, far_fields, sizeof(far_fields)), 1}});
 	array.gcdata = nil;
 	array.ptr_bytes = 88;
@@ -242,7 +258,8 @@ static void programs(void)
 	begin(&b, EM_X86_64, &a);
 	b.go.layout.kind_gc_prog = 64;
 	b.go.layout.tflag_gc_mask_on_demand = 0;
-	const uint8_t code[] = {5, 0, 0, 0, 2, 1, 0x82, 7, 0}, cut[] = {4, 0, 0, 0, 2, 1, 0x82, 7, 0},
+	const uint8_t code[] = {5, 0, 0, 0, 2, 1, 0x82, 7, 0},
+		      cut[] = {4, 0, 0, 0, 2, 1, 0x82, 7, 0},
 		      far[] = {0xff, 0xff, 0xff, 0x7f, 2, 1, 0x82, 7, 0};
 	struct bg_type t = {.size_bytes = 128, .ptr_bytes = 128, .kind = SONDE_GO_KIND_ARRAY | 64};
 	t.gcdata = bg_bytes(&b, a, code, sizeof(code));
@@ -269,9 +286,12 @@ static void depth(void)
 	uint64_t types[200], leaf = bg_masked_type(&b, a, 1, 1);
 	for (size_t i = 0; i < 200; i++)
 		types[i] = bg_type(&b, a,
-			(struct bg_type){.size_bytes = 8, .ptr_bytes = 8, .kind = SONDE_GO_KIND_ARRAY,
+			(struct bg_type){.size_bytes = 8,
+				.ptr_bytes = 8,
+				.kind = SONDE_GO_KIND_ARRAY,
 				.words = {i ? types[i - 1] : leaf, 0, 1}});
-	uint64_t self = bg_type(&b, a, (struct bg_type){.size_bytes = 8, .ptr_bytes = 8, .kind = SONDE_GO_KIND_ARRAY});
+	uint64_t self = bg_type(&b, a,
+		(struct bg_type){.size_bytes = 8, .ptr_bytes = 8, .kind = SONDE_GO_KIND_ARRAY});
 	bg_word(&b, self + b.go.layout.sizeof_type, self);
 	bg_word(&b, self + b.go.layout.sizeof_type + 16, 1);
 	bg_open(&b);
@@ -290,7 +310,9 @@ static void breadth(void)
 	for (size_t i = 0; i < 60; i++) {
 		const uint64_t fields[] = {0, type, 0, 0, type, 0};
 		type = bg_type(&b, a,
-			(struct bg_type){.size_bytes = 8, .ptr_bytes = 8, .kind = SONDE_GO_KIND_STRUCT,
+			(struct bg_type){.size_bytes = 8,
+				.ptr_bytes = 8,
+				.kind = SONDE_GO_KIND_STRUCT,
 				.words = {0, bg_bytes(&b, a, fields, sizeof(fields)), 2}});
 	}
 	bg_open(&b);

@@ -157,8 +157,11 @@ static void queues(void)
 	bg_field(b, second, l->finblock_cnt, UINT64_MAX); /* no more than a block has room for */
 	for (unsigned i = 0; i < 4; i++) {
 		for (unsigned k = 0; k < 4; k++) {
-			bg_word(b, first + l->finblock_fin.offset + i * l->sizeof_finalizer + k * 8, 100 + i * 10 + k);
-			bg_word(b, second + l->finblock_fin.offset + i * l->sizeof_finalizer + k * 8, 200 + i * 10 + k);
+			bg_word(b, first + l->finblock_fin.offset + i * l->sizeof_finalizer + k * 8,
+				100 + i * 10 + k);
+			bg_word(b,
+				second + l->finblock_fin.offset + i * l->sizeof_finalizer + k * 8,
+				200 + i * 10 + k);
 		}
 	}
 	bg_word(b, cleanups + l->cleanup_queue_all.offset, block);
@@ -204,7 +207,8 @@ static void stack_map(struct bg *b, uint32_t n, uint32_t n_bits, const uint8_t *
 		sonde_buf_char(&b->func_data, 0);
 }
 
-static void stack_object(struct bg *b, int32_t off, uint32_t size, int32_t ptr_bytes, uint32_t gcdata)
+static void stack_object(
+	struct bg *b, int32_t off, uint32_t size, int32_t ptr_bytes, uint32_t gcdata)
 {
 	bg_number(&b->func_data, (uint32_t)off, 4);
 	bg_number(&b->func_data, size, 4);
@@ -212,8 +216,12 @@ static void stack_object(struct bg *b, int32_t off, uint32_t size, int32_t ptr_b
 	bg_number(&b->func_data, gcdata, 4);
 }
 
-static struct bg_function function = {.name = "main.f", .size_bytes = CODE, .args_bytes = 16,
-	.pcsp = {{FRAME_BYTES, CODE}}, .n_pcdata = 2, .n_funcdata = 3,
+static struct bg_function function = {.name = "main.f",
+	.size_bytes = CODE,
+	.args_bytes = 16,
+	.pcsp = {{FRAME_BYTES, CODE}},
+	.n_pcdata = 2,
+	.n_funcdata = 3,
 	.pcdata = {{{0}}, {{-1, 8}, {0, CODE / 2 - 8}, {1, CODE / 2}}}};
 
 static void add_function(struct roots *r, int objects)
@@ -231,10 +239,17 @@ static void add_function(struct roots *r, int objects)
 /* A goroutine with one frame at sp that is at pc. */
 static void add_frame(struct roots *r, uint64_t pc, uint64_t sp, unsigned flags)
 {
-	struct sonde_goroutine g = {.addr = bg_put(&r->b, r->records, 64 * 8), .stack_low = LOW,
-		.stack_high = HIGH, .first_frame = r->gs.frames.n, .n_frames = 1};
-	struct sonde_go_frame f = {.pc = pc, .sp = sp, .fp = sp + FRAME_BYTES + 8, .varp = sp + FRAME_BYTES - 8,
-		.argp = sp + FRAME_BYTES + 8, .flags = (uint16_t)flags};
+	struct sonde_goroutine g = {.addr = bg_put(&r->b, r->records, 64 * 8),
+		.stack_low = LOW,
+		.stack_high = HIGH,
+		.first_frame = r->gs.frames.n,
+		.n_frames = 1};
+	struct sonde_go_frame f = {.pc = pc,
+		.sp = sp,
+		.fp = sp + FRAME_BYTES + 8,
+		.varp = sp + FRAME_BYTES - 8,
+		.argp = sp + FRAME_BYTES + 8,
+		.flags = (uint16_t)flags};
 	assert(sonde_go_frames_push(&r->gs.frames, f) && sonde_goroutine_vec_push(&r->gs.all, g));
 	for (uint64_t at = sp; at < sp + FRAME_BYTES + 24; at += 8)
 		bg_word(&r->b, at, 0x10000 + at - sp);
@@ -266,7 +281,8 @@ static void precise_frames(void)
 		/* The map's bits end at varp: 56 bytes above sp, 6 words. */
 		for (unsigned k = 0; k < N_LOCALS; k++) {
 			want += rows[i].locals >> k & 1;
-			CHECK_EQ(count(&r, 0x10000 + 56 - 48 + k * 8, &root), rows[i].locals >> k & 1);
+			CHECK_EQ(count(&r, 0x10000 + 56 - 48 + k * 8, &root),
+				rows[i].locals >> k & 1);
 		}
 		for (unsigned k = 0; k < 2; k++) {
 			want += rows[i].args >> k & 1;
@@ -310,7 +326,8 @@ static void stack_objects(void)
 		begin(&r);
 		struct bg *b = &r.b;
 		const uint8_t second_word = 2, first_word = 1;
-		uint64_t mask2 = bg_bytes(b, r.types, &second_word, 1), mask1 = bg_bytes(b, r.types, &first_word, 1);
+		uint64_t mask2 = bg_bytes(b, r.types, &second_word, 1),
+			 mask1 = bg_bytes(b, r.types, &first_word, 1);
 		bg_number(&b->func_data, 3, 8);
 		stack_object(b, -16, 16, 16, (uint32_t)(mask2 - TYPES)); /* A: varp - 16 */
 		stack_object(b, -32, 16, 8, (uint32_t)(mask1 - TYPES)); /* B */
@@ -353,16 +370,11 @@ static void damaged_stack_objects(void)
 		int32_t ptr_bytes;
 		uint32_t gcdata;
 	} rows[] = {
-		{UINT64_MAX, -16, 16, 16, 0},
-		{1 << 20, -16, 16, 16, 0},
+		{UINT64_MAX, -16, 16, 16, 0}, {1 << 20, -16, 16, 16, 0},
 		{3, -16, 16, 16, 0}, /* cut short */
-		{1, INT32_MIN, 16, 16, 0},
-		{1, INT32_MAX, 16, 16, 0},
-		{1, -16, UINT32_MAX, 16, 0},
-		{1, -16, UINT32_MAX, INT32_MAX, 0},
-		{1, -16, 16, INT32_MIN, 0},
-		{1, -16, 16, 16, UINT32_MAX},
-		{1, -16, 16, -16, 0}, /* a GC program that is none */
+		{1, INT32_MIN, 16, 16, 0}, {1, INT32_MAX, 16, 16, 0}, {1, -16, UINT32_MAX, 16, 0},
+		{1, -16, UINT32_MAX, INT32_MAX, 0}, {1, -16, 16, INT32_MIN, 0},
+		{1, -16, 16, 16, UINT32_MAX}, {1, -16, 16, -16, 0}, /* a GC program that is none */
 	};
 	for (size_t i = 0; i < SONDE_ARRAY_LEN(rows); i++) {
 		sonde_cleanup(roots) struct roots r;
@@ -404,8 +416,8 @@ static void stack_object_programs(void)
 static void hostile_maps(void)
 {
 	/* {n, nbit} of the locals, as the file may have them. */
-	static const uint32_t rows[][2] = {{0, 6}, {UINT32_MAX, 6}, {2, UINT32_MAX}, {2, INT32_MAX}, {2, 0x80000000},
-		{2, 7}, {2, 8}, {2, 64}, {1, 6}};
+	static const uint32_t rows[][2] = {{0, 6}, {UINT32_MAX, 6}, {2, UINT32_MAX}, {2, INT32_MAX},
+		{2, 0x80000000}, {2, 7}, {2, 8}, {2, 64}, {1, 6}};
 	for (size_t i = 0; i < SONDE_ARRAY_LEN(rows); i++) {
 		for (uint64_t pc = TEXT + 0x10; pc <= TEXT + 0x30; pc += 0x20) {
 			sonde_cleanup(roots) struct roots r;
@@ -430,8 +442,8 @@ static void records(void)
 	const struct sonde_go_layout *l = &b->go.layout;
 	add_function(&r, BG_NO_FUNCDATA);
 	add_frame(&r, TEXT + 0x10, LOW + 0x100, SONDE_GO_FRAME_SYSTEM_STACK);
-	uint64_t g = r.gs.all.items[0].addr, d1 = bg_put(b, r.records, 64 * 8), d2 = bg_put(b, r.records, 64 * 8),
-		 x = bg_put(b, r.records, 256);
+	uint64_t g = r.gs.all.items[0].addr, d1 = bg_put(b, r.records, 64 * 8),
+		 d2 = bg_put(b, r.records, 64 * 8), x = bg_put(b, r.records, 256);
 	bg_field(b, g, l->g_sched_ctxt, 0xc1);
 	bg_field(b, g, l->g_panic, 0xc2);
 	bg_field(b, g, l->g_defer, d1);
@@ -449,7 +461,8 @@ static void records(void)
 		CHECK_EQ(count(&r, want[i], &root), 1);
 		CHECK_EQ(root.kind, SONDE_GO_ROOT_GOROUTINE);
 	}
-	CHECK_EQ(r.seen.n, SONDE_ARRAY_LEN(want)); /* vector registers count only where it was preempted */
+	CHECK_EQ(r.seen.n,
+		SONDE_ARRAY_LEN(want)); /* vector registers count only where it was preempted */
 	bg_field(b, g, l->g_async_safe_point, 1);
 	visit(&r);
 	CHECK_EQ(count(&r, 0xe0, &root) + count(&r, 0xe3, NULL), 2);

@@ -17,8 +17,22 @@ enum {
 #define FRAME(n) .size_bytes = CODE, .pcsp = {{0, 4}, {(n), CODE - 8}, {0, 4}}
 
 enum {
-	MAIN, WORKER, LEAF, GOEXIT, SYSTEMSTACK, MCALL, MORESTACK, GOGO, SIGTRAMP, SIGPANIC, PREEMPT, MSTART,
-	WRITER, NEGATIVE, GOPARK, N_FUNCTIONS
+	MAIN,
+	WORKER,
+	LEAF,
+	GOEXIT,
+	SYSTEMSTACK,
+	MCALL,
+	MORESTACK,
+	GOGO,
+	SIGTRAMP,
+	SIGPANIC,
+	PREEMPT,
+	MSTART,
+	WRITER,
+	NEGATIVE,
+	GOPARK,
+	N_FUNCTIONS
 };
 
 /* Frame sizes are what pcsp says: without the return address on x86, with the saved LR on arm64. */
@@ -26,16 +40,28 @@ static struct bg_function functions[N_FUNCTIONS] = {
 	[MAIN] = {.name = "main.main", FRAME(24)},
 	[WORKER] = {.name = "main.worker", FRAME(40), .args_bytes = 16},
 	[LEAF] = {.name = "main.leaf", .size_bytes = CODE, .pcsp = {{0, CODE}}},
-	[GOEXIT] = {.name = "runtime.goexit", .size_bytes = CODE, .pcsp = {{0, CODE}},
+	[GOEXIT] = {.name = "runtime.goexit",
+		.size_bytes = CODE,
+		.pcsp = {{0, CODE}},
 		.flags = SONDE_FUNC_TOP_FRAME | SONDE_FUNC_ASM},
-	[SYSTEMSTACK] = {.name = "runtime.systemstack", FRAME(8), .flags = SONDE_FUNC_SP_WRITE | SONDE_FUNC_ASM},
-	[MCALL] = {.name = "runtime.mcall", FRAME(8), .flags = SONDE_FUNC_SP_WRITE | SONDE_FUNC_ASM},
-	[MORESTACK] = {.name = "runtime.morestack", FRAME(8), .flags = SONDE_FUNC_SP_WRITE | SONDE_FUNC_ASM},
+	[SYSTEMSTACK] = {.name = "runtime.systemstack",
+		FRAME(8),
+		.flags = SONDE_FUNC_SP_WRITE | SONDE_FUNC_ASM},
+	[MCALL] = {.name = "runtime.mcall",
+		FRAME(8),
+		.flags = SONDE_FUNC_SP_WRITE | SONDE_FUNC_ASM},
+	[MORESTACK] = {.name = "runtime.morestack",
+		FRAME(8),
+		.flags = SONDE_FUNC_SP_WRITE | SONDE_FUNC_ASM},
 	[GOGO] = {.name = "gogo", FRAME(8), .flags = SONDE_FUNC_SP_WRITE | SONDE_FUNC_ASM},
-	[SIGTRAMP] = {.name = "runtime.sigtramp", FRAME(16), .flags = SONDE_FUNC_TOP_FRAME | SONDE_FUNC_ASM},
+	[SIGTRAMP] = {.name = "runtime.sigtramp",
+		FRAME(16),
+		.flags = SONDE_FUNC_TOP_FRAME | SONDE_FUNC_ASM},
 	[SIGPANIC] = {.name = "runtime.sigpanic", FRAME(24)},
 	[PREEMPT] = {.name = "runtime.asyncPreempt", FRAME(16)},
-	[MSTART] = {.name = "runtime.mstart", FRAME(8), .flags = SONDE_FUNC_TOP_FRAME | SONDE_FUNC_ASM},
+	[MSTART] = {.name = "runtime.mstart",
+		FRAME(8),
+		.flags = SONDE_FUNC_TOP_FRAME | SONDE_FUNC_ASM},
 	[WRITER] = {.name = "main.writer", FRAME(8), .flags = SONDE_FUNC_SP_WRITE},
 	[NEGATIVE] = {.name = "main.negative", FRAME(-8)},
 	[GOPARK] = {.name = "runtime.gopark", FRAME(32)},
@@ -75,8 +101,8 @@ static void begin(struct stack *s, uint16_t machine)
 	bg_area(b, SYSTEM, SYSTEM_BYTES);
 	bg_functions(b, TEXT, functions, N_FUNCTIONS);
 	sonde_arena_init(&s->arena);
-	s->ctx = (struct sonde_go_stack_ctx){.go = &b->go, .g = s->g, .stack_low = LOW, .stack_high = HIGH,
-		.status = 4};
+	s->ctx = (struct sonde_go_stack_ctx){
+		.go = &b->go, .g = s->g, .stack_low = LOW, .stack_high = HIGH, .status = 4};
 }
 
 /* A pc inside function i, past its prologue. */
@@ -112,9 +138,11 @@ static const char *names(struct stack *s)
 		struct sonde_pcfunc function;
 		const char *name = "?";
 		if (sonde_go_frame_function(&s->b.go, f, &function))
-			name = strchr(function.name, '.') ? strchr(function.name, '.') + 1 : function.name;
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s%s%s%s%s%s%s", i ? " " : "",
-			name, f->flags ? "/" : "", f->flags & SONDE_GO_FRAME_EXACT ? "e" : "",
+			name = strchr(function.name, '.') ? strchr(function.name, '.') + 1
+							  : function.name;
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s%s%s%s%s%s%s",
+			i ? " " : "", name, f->flags ? "/" : "",
+			f->flags & SONDE_GO_FRAME_EXACT ? "e" : "",
 			f->flags & SONDE_GO_FRAME_CONSERVATIVE ? "c" : "",
 			f->flags & SONDE_GO_FRAME_SYSTEM_STACK ? "s" : "",
 			f->flags & SONDE_GO_FRAME_SIGNALLED ? "i" : "",
@@ -129,8 +157,12 @@ static void push_parked(struct stack *s)
 	push_frame(s, in(GOEXIT), 24); /* main's frame */
 	push_frame(s, in(MAIN), 40);
 	push_frame(s, in(WORKER), 32);
-	bg_g_at(&s->b, s->g, &(struct bg_g){.stack_low = LOW, .stack_high = HIGH, .status = 4,
-		.sched_sp = s->sp, .sched_pc = in(GOPARK)});
+	bg_g_at(&s->b, s->g,
+		&(struct bg_g){.stack_low = LOW,
+			.stack_high = HIGH,
+			.status = 4,
+			.sched_sp = s->sp,
+			.sched_pc = in(GOPARK)});
 }
 
 static void saved_state(void)
@@ -152,8 +184,8 @@ static void saved_state(void)
 		CHECK_EQ(f->argp, f->fp);
 		/* Where frame pointers are saved, one lies between the locals and the return address. */
 		CHECK_EQ(f->varp, f->fp - word - (is32 ? 0 : word));
-		CHECK_EQ(sonde_go_frame_lookup_pc(f), in(WORKER) - 1);
-			CHECK_EQ(s.frames.items[3].fp, HIGH - 32 + word);
+		CHECK_EQ(sonde_go_frame_lookup_pc(f), in(WORKER)-1);
+		CHECK_EQ(s.frames.items[3].fp, HIGH - 32 + word);
 	}
 }
 
@@ -175,7 +207,8 @@ static void not_begun(void)
 	sonde_cleanup(stack) struct stack s;
 	begin(&s, EM_X86_64);
 	push_frame(&s, in(GOEXIT), 0);
-	bg_g_at(&s.b, s.g, &(struct bg_g){.status = 1, .sched_sp = s.sp, .sched_pc = TEXT + WORKER * CODE});
+	bg_g_at(&s.b, s.g,
+		&(struct bg_g){.status = 1, .sched_sp = s.sp, .sched_pc = TEXT + WORKER * CODE});
 	s.ctx.status = 1;
 	walk(&s);
 	/* The entry itself, which no call has returned to: not the last instruction of the function before it. */
@@ -191,8 +224,12 @@ static void system_call(void)
 	push_frame(&s, in(GOEXIT), 24);
 	push_frame(&s, in(MAIN), 40);
 	/* The saved state is newer or older: the system call's is what holds. */
-	bg_g_at(&s.b, s.g, &(struct bg_g){.status = 3, .sched_sp = LOW, .sched_pc = in(MCALL),
-		.syscallsp = s.sp, .syscallpc = in(WORKER)});
+	bg_g_at(&s.b, s.g,
+		&(struct bg_g){.status = 3,
+			.sched_sp = LOW,
+			.sched_pc = in(MCALL),
+			.syscallsp = s.sp,
+			.syscallpc = in(WORKER)});
 	s.ctx.status = 3;
 	walk(&s);
 	CHECK_STR(names(&s), "worker main goexit");
@@ -255,7 +292,10 @@ static void system_stack(void)
 			/* Its own frame lies on the goroutine's stack (runtime/asm_amd64.s). */
 			s.sp += 40;
 			push_frame(&s, in(WORKER), 8);
-			bg_g_at(&s.b, s.g, &(struct bg_g){.status = 2, .sched_sp = s.sp, .sched_pc = in(SYSTEMSTACK)});
+			bg_g_at(&s.b, s.g,
+				&(struct bg_g){.status = 2,
+					.sched_sp = s.sp,
+					.sched_pc = in(SYSTEMSTACK)});
 		}
 		bg_word(&s.b, sp, in(rows[i].top));
 		struct sonde_regs regs = regs_of(in(LEAF), sp);
@@ -266,7 +306,8 @@ static void system_stack(void)
 			printf("# row %zu\n", i);
 		CHECK_STR(names(&s), rows[i].want);
 		CHECK(!s.cut);
-		CHECK_EQ(s.interrupted.known, 0); /* those of the system stack are not the goroutine's */
+		CHECK_EQ(s.interrupted.known,
+			0); /* those of the system stack are not the goroutine's */
 	}
 }
 
@@ -387,9 +428,12 @@ static void broken(void)
 		{1, "worker", "[no function at pc 0x1]"},
 		{0x1234567890, "worker", "[no function at pc 0x1234567890]"},
 		{UINT64_MAX, "worker", "[no function at pc 0xffffffffffffffff]"},
-		{TEXT, "worker", "[no function at pc 0x401000]"}, /* nothing calls from before the text */
-		{TEXT + NEGATIVE * CODE + 0x14, "worker", "[no frame size of main.negative at pc 0x401354]"},
-		{TEXT + WRITER * CODE + 0x14, "worker writer", "[main.writer changes the stack pointer]"},
+		{TEXT, "worker",
+			"[no function at pc 0x401000]"}, /* nothing calls from before the text */
+		{TEXT + NEGATIVE * CODE + 0x14, "worker",
+			"[no frame size of main.negative at pc 0x401354]"},
+		{TEXT + WRITER * CODE + 0x14, "worker writer",
+			"[main.writer changes the stack pointer]"},
 		{TEXT + N_FUNCTIONS * CODE + 1, "worker", "[no function at pc 0x4013c1]"},
 	};
 	for (size_t i = 0; i < SONDE_ARRAY_LEN(rows); i++) {
@@ -397,7 +441,8 @@ static void broken(void)
 		begin(&s, EM_X86_64);
 		push_frame(&s, in(GOEXIT), 24);
 		push_frame(&s, rows[i].return_pc, 40);
-		bg_g_at(&s.b, s.g, &(struct bg_g){.status = 4, .sched_sp = s.sp, .sched_pc = in(WORKER)});
+		bg_g_at(&s.b, s.g,
+			&(struct bg_g){.status = 4, .sched_sp = s.sp, .sched_pc = in(WORKER)});
 		walk(&s);
 		if (strcmp(names(&s), rows[i].want))
 			printf("# row %zu\n", i);
@@ -413,17 +458,20 @@ static void out_of_bounds(void)
 {
 	sonde_cleanup(stack) struct stack s;
 	begin(&s, EM_X86_64);
-	bg_g_at(&s.b, s.g, &(struct bg_g){.status = 4, .sched_sp = HIGH - 16, .sched_pc = in(WORKER)});
+	bg_g_at(&s.b, s.g,
+		&(struct bg_g){.status = 4, .sched_sp = HIGH - 16, .sched_pc = in(WORKER)});
 	walk(&s);
 	CHECK_EQ(s.frames.n, 0);
 	CHECK(s.cut && strstr(s.cut, "[frame of main.worker at 0x8001ff0 leaves its stack]"));
 	/* Not readable, as a truncated core. */
-	bg_g_at(&s.b, s.g, &(struct bg_g){.status = 4, .sched_sp = 0x6000000, .sched_pc = in(WORKER)});
+	bg_g_at(&s.b, s.g,
+		&(struct bg_g){.status = 4, .sched_sp = 0x6000000, .sched_pc = in(WORKER)});
 	s.ctx.stack_low = 0x5000000;
 	walk(&s);
 	CHECK_STR(names(&s), "worker");
 	CHECK(s.cut && strstr(s.cut, "is not readable"));
-	bg_g_at(&s.b, s.g, &(struct bg_g){.status = 4, .sched_sp = UINT64_MAX - 20, .sched_pc = in(WORKER)});
+	bg_g_at(&s.b, s.g,
+		&(struct bg_g){.status = 4, .sched_sp = UINT64_MAX - 20, .sched_pc = in(WORKER)});
 	s.ctx.stack_high = UINT64_MAX;
 	walk(&s);
 	CHECK(s.cut != NULL);
@@ -460,7 +508,8 @@ static void arm64(void)
 	uint64_t main_sp = HIGH - 32, worker_sp = main_sp - 40;
 	bg_word(&s.b, main_sp, in(GOEXIT));
 	bg_word(&s.b, worker_sp, in(MAIN));
-	bg_g_at(&s.b, s.g, &(struct bg_g){.status = 4, .sched_sp = worker_sp, .sched_pc = in(WORKER)});
+	bg_g_at(&s.b, s.g,
+		&(struct bg_g){.status = 4, .sched_sp = worker_sp, .sched_pc = in(WORKER)});
 	walk(&s);
 	CHECK_STR(names(&s), "worker main goexit");
 	CHECK(!s.cut);
@@ -470,7 +519,11 @@ static void arm64(void)
 	CHECK_EQ(f->argp, f->fp + 8);
 	CHECK_EQ(f->varp, f->fp - 8);
 	/* A leaf of no frame: LR is what the saved state says. */
-	bg_g_at(&s.b, s.g, &(struct bg_g){.status = 4, .sched_sp = worker_sp, .sched_pc = in(LEAF), .sched_lr = in(WORKER)});
+	bg_g_at(&s.b, s.g,
+		&(struct bg_g){.status = 4,
+			.sched_sp = worker_sp,
+			.sched_pc = in(LEAF),
+			.sched_lr = in(WORKER)});
 	walk(&s);
 	CHECK_STR(names(&s), "leaf worker main goexit");
 	/* The same with registers. */
@@ -494,11 +547,13 @@ static void arm64_fault(void)
 {
 	sonde_cleanup(stack) struct stack s;
 	begin(&s, EM_AARCH64);
-	uint64_t main_sp = HIGH - 32, leaf_sp = main_sp, saved = leaf_sp - 16, panic_sp = saved - 24;
+	uint64_t main_sp = HIGH - 32, leaf_sp = main_sp, saved = leaf_sp - 16,
+		 panic_sp = saved - 24;
 	bg_word(&s.b, main_sp, in(GOEXIT));
 	bg_word(&s.b, saved, in(MAIN)); /* LR of the leaf when it faulted */
 	bg_word(&s.b, panic_sp, in(LEAF)); /* the pc of the fault */
-	bg_g_at(&s.b, s.g, &(struct bg_g){.status = 4, .sched_sp = panic_sp, .sched_pc = in(SIGPANIC)});
+	bg_g_at(&s.b, s.g,
+		&(struct bg_g){.status = 4, .sched_sp = panic_sp, .sched_pc = in(SIGPANIC)});
 	walk(&s);
 	CHECK_STR(names(&s), "sigpanic leaf/ect main goexit");
 	CHECK(!s.cut);

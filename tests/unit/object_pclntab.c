@@ -34,7 +34,8 @@ static void build(struct table *t, unsigned word, bool go118, struct bg_function
 }
 
 /* runtime.inlinedCall of both formats. */
-static void inlined(struct table *t, uint8_t func_id, uint32_t name, int32_t parent_pc, int32_t line)
+static void inlined(
+	struct table *t, uint8_t func_id, uint32_t name, int32_t parent_pc, int32_t line)
 {
 	struct sonde_buf *b = &t->func_data;
 	if (t->t.go118) {
@@ -56,7 +57,11 @@ static void inlined(struct table *t, uint8_t func_id, uint32_t name, int32_t par
 
 /* Offsets of the names in the order of the functions: "main.a" at 1, and so on. */
 static struct bg_function three[3] = {
-	{.name = "main.a", .size_bytes = 0x40, .args_bytes = 16, .start_line = 9, .id = 3,
+	{.name = "main.a",
+		.size_bytes = 0x40,
+		.args_bytes = 16,
+		.start_line = 9,
+		.id = 3,
 		.pcsp = {{0, 4}, {24, 0x38}, {0, 4}},
 		.pcfile = {{0, 0x40}},
 		.pcln = {{10, 0x20}, {4, 0x10}, {12, 0x10}},
@@ -64,8 +69,13 @@ static struct bg_function three[3] = {
 		.pcdata = {{{-1, 0x10}, {-2, 0x30}}, {{-1, 8}, {0, 8}, {3, 0x30}}},
 		.n_funcdata = 3,
 		.funcdata = {BG_NO_FUNCDATA, 4, 4000}},
-	{.name = "main.b", .size_bytes = 0x20, .args_bytes = INT32_MIN, .flags = SONDE_FUNC_TOP_FRAME,
-		.pcsp = {{0, 0x20}}, .pcfile = {{1, 0x20}}, .pcln = {{1, 0x20}}},
+	{.name = "main.b",
+		.size_bytes = 0x20,
+		.args_bytes = INT32_MIN,
+		.flags = SONDE_FUNC_TOP_FRAME,
+		.pcsp = {{0, 0x20}},
+		.pcfile = {{1, 0x20}},
+		.pcln = {{1, 0x20}}},
 	{.name = "main.c", .size_bytes = 0x10, .pcsp = {{8, 0x10}}},
 };
 
@@ -167,8 +177,8 @@ static void every_length(void)
 		uint8_t *copy = malloc(len ? len : 1);
 		memcpy(copy, t.bytes.data, len);
 		struct sonde_pclntab d;
-		struct sonde_error *err = sonde_pclntab_decode(
-			copy, len, TEXT, GOFUNC, (struct sonde_bytes){0}, &d);
+		struct sonde_error *err =
+			sonde_pclntab_decode(copy, len, TEXT, GOFUNC, (struct sonde_bytes){0}, &d);
 		if (len < t.t.offsets[4] + 3 * 8 + 4)
 			CHECK(err && err->code == SONDE_BAD_DATA);
 		else
@@ -194,8 +204,16 @@ static void find(void)
 		uint64_t pc;
 		int index;
 	} rows[] = {
-		{TEXT, 0}, {TEXT + 0x3f, 0}, {TEXT + 0x40, 1}, {TEXT + 0x5f, 1}, {TEXT + 0x60, 2},
-		{TEXT + 0x6f, 2}, {TEXT + 0x70, -1}, {TEXT - 1, -1}, {0, -1}, {UINT64_MAX, -1},
+		{TEXT, 0},
+		{TEXT + 0x3f, 0},
+		{TEXT + 0x40, 1},
+		{TEXT + 0x5f, 1},
+		{TEXT + 0x60, 2},
+		{TEXT + 0x6f, 2},
+		{TEXT + 0x70, -1},
+		{TEXT - 1, -1},
+		{0, -1},
+		{UINT64_MAX, -1},
 		{TEXT + (UINT64_C(1) << 32), -1},
 	};
 	for (size_t i = 0; i < SONDE_ARRAY_LEN(rows); i++) {
@@ -216,7 +234,8 @@ static void unsorted_rows(void)
 	for (uint32_t a = 0; a < 6; a++) {
 		for (size_t row = 0; row < 4; row++) {
 			static const uint32_t values[] = {0, 0x70, 0xffffffff, 0x20, 1, 0x80000000};
-			memcpy(t.bytes.data + t.t.offsets[4] + row * 8, &values[(a + row * a) % 6], 4);
+			memcpy(t.bytes.data + t.t.offsets[4] + row * 8, &values[(a + row * a) % 6],
+				4);
 		}
 		REQUIRE_OK(decode(&t));
 		for (uint64_t pc = TEXT - 8; pc < TEXT + 0x100; pc += 4) {
@@ -269,7 +288,8 @@ static void values(void)
 }
 
 /* pc-value tables byte by byte: put where main.a's pcsp stands, at offset 1 of the part. */
-static bool raw_value(const uint8_t *bytes, size_t len, uint64_t offset, uint8_t quantum, int32_t *ret)
+static bool raw_value(
+	const uint8_t *bytes, size_t len, uint64_t offset, uint8_t quantum, int32_t *ret)
 {
 	uint8_t *copy = malloc(len + 1);
 	copy[0] = 0;
@@ -354,7 +374,9 @@ static void funcdata(void)
  * where functions of no code of their own put them.
  */
 static struct bg_function nested[3] = {
-	{.name = "main.outer", .size_bytes = 0x40, .start_line = 1,
+	{.name = "main.outer",
+		.size_bytes = 0x40,
+		.start_line = 1,
 		.pcfile = {{0, 0x20}, {1, 0x10}, {0, 0x10}},
 		.pcln = {{5, 0x10}, {50, 0x10}, {500, 0x10}, {6, 0x10}},
 		.n_pcdata = 3,
@@ -430,7 +452,8 @@ static size_t calls_with(int32_t parent_mid, int32_t parent_leaf, size_t tree_by
 static void damaged_trees(void)
 {
 	CHECK_EQ(calls_with(4, 0x14, 32, NAME_MID), 3);
-	CHECK_EQ(calls_with(4, -1, 32, NAME_MID), 2); /* a parent outside: the function itself ends it */
+	CHECK_EQ(calls_with(4, -1, 32, NAME_MID),
+		2); /* a parent outside: the function itself ends it */
 	CHECK_EQ(calls_with(4, 0x40, 32, NAME_MID), 2);
 	CHECK_EQ(calls_with(4, INT32_MAX, 32, NAME_MID), 2);
 	CHECK_EQ(calls_with(4, INT32_MIN, 32, NAME_MID), 2);
@@ -506,7 +529,8 @@ static void names_without_end(void)
 /* Each 32-bit number behind the header, set to the values that hurt: nothing is read outside. */
 static void hostile_numbers(void)
 {
-	static const uint32_t values[] = {0, 1, 0x7f, 0xff, 0x1000, INT32_MAX, 0x80000000, UINT32_MAX};
+	static const uint32_t values[] = {
+		0, 1, 0x7f, 0xff, 0x1000, INT32_MAX, 0x80000000, UINT32_MAX};
 	sonde_cleanup(table) struct table t = {0};
 	inlined(&t, 0, NAME_MID, 4, 0);
 	inlined(&t, 0, NAME_LEAF, 0x14, 0);
@@ -524,7 +548,8 @@ static void hostile_numbers(void)
 				struct sonde_bytes b;
 				if (!sonde_pclntab_function(&t.decoded, i, &f))
 					continue;
-				CHECK(sonde_pclntab_calls(&t.decoded, &f, f.entry + 0x28, c, 3) >= 1);
+				CHECK(sonde_pclntab_calls(&t.decoded, &f, f.entry + 0x28, c, 3) >=
+					1);
 				for (unsigned d = 0; d < 8; d++) {
 					sonde_pclntab_pcdata(&t.decoded, &f, d, f.entry + 0x28);
 					if (sonde_pclntab_funcdata(&t.decoded, &f, d, &b, NULL))

@@ -4,16 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/cycle.h"
 #include "golang/framevars.h"
 #include "golang/ptrmask.h"
 
 enum {
-
 	MAX_VARIABLE_BYTES = 4096,
 	MAX_DEPTH = 64,
 	MAX_CHECK_WORDS = 512,
-	MAX_WAITERS = 1 << 20,
-	MAX_SELECT_CASES = 1 << 16
+	MAX_CAPTURED = 256,
+	FOLLOW_MIN_BYTES = 64 << 20,
+	FOLLOW_FACTOR = 16,
 };
 
 SONDE_DEFINE_MAP(pc_map, struct sonde_dwarf_variables)
@@ -40,6 +41,8 @@ struct typer {
 	struct static_vec
 		statics; /* values outside the heap that typed pointers led to, to be followed */
 	struct sonde_u64_map static_seen; /* address -> bytes followed from it */
+	uint64_t
+		follow_left; /* bytes outside typed objects that may still be followed: damage could name them all, often */
 	bool no_memory;
 };
 
@@ -115,6 +118,12 @@ static void follow_memory(struct typer *t, uint64_t addr, uint64_t end,
 	uint64_t *seen = sonde_u64_map_put(&t->static_seen, addr, NULL);
 	if (!seen || extent <= *seen)
 		return;
+	if (extent > t->follow_left) {
+		sonde_notes_add(t->go->notes, "values outside objects not followed: bytes", extent,
+			"0x%" PRIx64, addr);
+		return;
+	}
+	t->follow_left -= extent;
 	*seen = extent;
 	if (!static_vec_push(&t->statics, (struct static_value){addr, n, id}))
 		t->no_memory = true;
@@ -307,7 +316,8 @@ static void walk_waiters(struct typer *t, uint64_t chan, struct sonde_go_field q
 	uint64_t sudog, value;
 	if (!sonde_go_read(t->go, chan, queue, &sudog))
 		return;
-	for (int i = 0; sudog && i < MAX_WAITERS; i++) {
+	struct sonde_cycle cycle = sonde_cycle_from(sudog);
+	for (int i = 0; sudog && !(i && sonde_cycle_closed(&cycle, sudog)); i++) {
 		if (sonde_go_read(t->go, sudog, t->go->layout.sudog_elem, &value) && value)
 			walk_memory(t, value, elem);
 		if (!sonde_go_read(t->go, sudog, t->go->layout.sudog_next, &sudog))
@@ -362,8 +372,6 @@ static void walk_untyped_chan(struct typer *t, uint64_t addr)
 		walk_hchan(t, addr, (uint64_t)id << 1 | 1, "chan %s",
 			sonde_go_type_of(t->types, id)->name, id);
 }
-
-enum { MAX_CAPTURED = 256 };
 
 /* The record of the closure whose code begins at f: its name, and what it captured as far as DWARF says. */
 static uint32_t closure_id(struct typer *t, const struct sonde_pcfunc *f)
@@ -685,7 +693,8 @@ static void type_goroutines(struct typer *t, const struct sonde_goroutines *gs)
 		uint64_t sudog, chan;
 		if (!sonde_go_read(t->go, gs->all.items[i].addr, l->g_waiting_on, &sudog))
 			continue;
-		for (int k = 0; sudog && k < MAX_SELECT_CASES; k++) {
+		struct sonde_cycle cycle = sonde_cycle_from(sudog);
+		for (int k = 0; sudog && !(k && sonde_cycle_closed(&cycle, sudog)); k++) {
 			if (sonde_go_read(t->go, sudog, l->sudog_c, &chan))
 				walk_untyped_chan(t, chan);
 			if (!sonde_go_read(t->go, sudog, l->sudog_waitlink, &sudog))
@@ -745,6 +754,7 @@ struct sonde_error *sonde_core_type_heap(const struct sonde_go_heap *heap,
 		return &sonde_enomem;
 	struct typer t = {
 		.heap = heap, .go = heap->go, .marks = marks, .types = types, .of = typing->of};
+	t.follow_left = FOLLOW_MIN_BYTES + FOLLOW_FACTOR * heap->in_use_bytes;
 	sonde_go_masks_init(&t.masks, heap->go);
 	type_all(&t, gs);
 	sonde_go_masks_deinit(&t.masks);

@@ -453,7 +453,10 @@ static void images_that_make_no_sense(void)
 		h->checksum = 0;
 		h->checksum = (uint32_t)crc32(0, copy, (unsigned)len);
 		REQUIRE_OK(sonde_unwind_table_open(copy, len, &t));
-		CHECK_ERROR(sonde_unwind_table_check(t), SONDE_BAD_DATA, i == 0 ? "not before its next" : i == 1 ? "row 1 names" : "rule");
+		CHECK_ERROR(sonde_unwind_table_check(t), SONDE_BAD_DATA,
+			i == 0           ? "not before its next"
+				: i == 1 ? "row 1 names"
+					 : "rule");
 	}
 	free(copy);
 }

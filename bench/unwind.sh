@@ -51,8 +51,8 @@ done
 	echo "Ours: from opening the file to a finished, checksummed table. libdw: CFA, frame pointer and return address of" \
 		"each row by dwarf_cfi_addrframe()."
 	echo
-	echo "| file | MB | FDEs | rows read | table rows | rules | bytes a row | ours ms | libdw ms | ours M rows/s | libdw M rows/s | times |"
-	echo "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+	echo "| file | MB | FDEs | rows read | table rows | rules | bytes a row | ours ms | libdw ms | ours M rows/s | libdw M rows/s | times | look-up ns |"
+	echo "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
 	awk '{
 		n = split($1, path, "/")
 		for (i = 2; i <= NF; i++) {
@@ -61,9 +61,9 @@ done
 		}
 		if (v["rows_read"] != v["libdw_rows"])
 			bad = bad " " path[n]
-		printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", path[n], v["size_mb"], v["fdes"], v["rows_read"],
+		printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", path[n], v["size_mb"], v["fdes"], v["rows_read"],
 			v["rows"], v["rules"], v["bytes_per_row"], v["ours_ms"], v["libdw_ms"], v["ours_mrows_s"], v["libdw_mrows_s"],
-			v["times"]
+			v["times"], v["lookup_ns"]
 	}
 	END { if (bad != "") print "\nlibdw computes another number of rows for:" bad }' "$work/out"
 	echo "<!-- /unwind.sh -->"

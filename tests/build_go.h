@@ -622,8 +622,8 @@ BG_UNUSED static int32_t bg_name(struct bg *b, struct bg_area *a, const char *na
 }
 
 /* A type of that kind and name; words are what stands behind the descriptor. */
-BG_UNUSED static uint64_t bg_named_type(struct bg *b, struct bg_area *a, const char *name, uint8_t kind,
-	uint64_t size_bytes, uint64_t mask, uint64_t w0, uint64_t w1, uint64_t w2)
+BG_UNUSED static uint64_t bg_named_type(struct bg *b, struct bg_area *a, const char *name,
+	uint8_t kind, uint64_t size_bytes, uint64_t mask, uint64_t w0, uint64_t w1, uint64_t w2)
 {
 	unsigned n_ptr = mask ? 64 - (unsigned)__builtin_clzll(mask) : 0;
 	return bg_type(b, a,
@@ -640,8 +640,8 @@ struct bg_member {
 };
 
 /* A struct: abi.StructField is name, type, offset. */
-BG_UNUSED static uint64_t bg_struct(struct bg *b, struct bg_area *a, const char *name, uint64_t size_bytes,
-	uint64_t mask, const struct bg_member *members, size_t n)
+BG_UNUSED static uint64_t bg_struct(struct bg *b, struct bg_area *a, const char *name,
+	uint64_t size_bytes, uint64_t mask, const struct bg_member *members, size_t n)
 {
 	uint64_t fields = bg_put(b, a, n * 3 * b->word);
 	for (size_t i = 0; i < n; i++) {

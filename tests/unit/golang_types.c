@@ -48,8 +48,8 @@ static const char *slots(const struct sonde_go_type *t)
 	static const char kinds[] = "pSseimcfa"; /* by enum sonde_go_slot_kind; S string, s slice */
 	text[0] = 0;
 	for (uint32_t i = 0; i < t->n_slots && i < 70; i++)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%" PRIu64 "%c", i ? " " : "",
-			t->slots[i].offset_bytes, kinds[t->slots[i].kind]);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%" PRIu64 "%c",
+			i ? " " : "", t->slots[i].offset_bytes, kinds[t->slots[i].kind]);
 	return text;
 }
 
@@ -69,11 +69,11 @@ static void kinds(void)
 		 chan = bg_named_type(b, a, "chan int", 18, 8, 1, integer, 0, 0),
 		 func = bg_named_type(b, a, "func()", 19, 8, 1, 0, 0, 0),
 		 unsafe = bg_named_type(b, a, "unsafe.Pointer", 26, 8, 1, 0, 0, 0);
-	const struct bg_member members[] = {{string, 0}, {integer, 16}, {pointer, 24}, {slice, 32}, {eface, 56},
-		{iface, 72}, {map, 88}, {chan, 96}, {func, 104}, {unsafe, 112}};
+	const struct bg_member members[] = {{string, 0}, {integer, 16}, {pointer, 24}, {slice, 32},
+		{eface, 56}, {iface, 72}, {map, 88}, {chan, 96}, {func, 104}, {unsafe, 112}};
 	uint64_t all = bg_struct(b, a, "main.All", 120, 0x7fff, members, SONDE_ARRAY_LEN(members));
-	uint64_t outer = bg_struct(b, a, "main.Outer", 128, 0xffff,
-		(struct bg_member[]){{all, 8}}, 1);
+	uint64_t outer =
+		bg_struct(b, a, "main.Outer", 128, 0xffff, (struct bg_member[]){{all, 8}}, 1);
 	open_types(&f);
 	const struct sonde_go_type *t = type(&f, all);
 	CHECK_STR(t->name, "main.All");
@@ -93,9 +93,13 @@ static void flags(void)
 {
 	sonde_cleanup(fixture) struct fixture f;
 	begin(&f);
-	uint64_t star = bg_type(&f.b, f.types, (struct bg_type){.size_bytes = 8, .kind = 2,
-			.tflag = 2, .str = bg_name(&f.b, f.types, "*main.T")}),
-		 direct = bg_type(&f.b, f.types, (struct bg_type){.size_bytes = 8, .kind = 25 | 32});
+	uint64_t star = bg_type(&f.b, f.types,
+			 (struct bg_type){.size_bytes = 8,
+				 .kind = 2,
+				 .tflag = 2,
+				 .str = bg_name(&f.b, f.types, "*main.T")}),
+		 direct =
+			 bg_type(&f.b, f.types, (struct bg_type){.size_bytes = 8, .kind = 25 | 32});
 	open_types(&f);
 	CHECK_STR(type(&f, star)->name, "main.T");
 	CHECK(!type(&f, star)->is_direct && type(&f, direct)->is_direct);
@@ -108,7 +112,8 @@ static void arrays(void)
 	begin(&f);
 	struct bg *b = &f.b;
 	uint64_t pointer = bg_named_type(b, f.types, "*T", 22, 8, 1, 0, 0, 0),
-		 pair = bg_struct(b, f.types, "pair", 24, 5, (struct bg_member[]){{pointer, 0}, {pointer, 16}}, 2),
+		 pair = bg_struct(b, f.types, "pair", 24, 5,
+			 (struct bg_member[]){{pointer, 0}, {pointer, 16}}, 2),
 		 three = bg_named_type(b, f.types, "[3]pair", 17, 72, 0, pair, 0, 3),
 		 none = bg_named_type(b, f.types, "[0]pair", 17, 0, 0, pair, 0, 0),
 		 most = bg_named_type(b, f.types, "[32]pair", 17, 768, 0, pair, 0, 32),
@@ -144,7 +149,8 @@ static void composed_names(void)
 	open_types(&f);
 	for (size_t i = 0; i < SONDE_ARRAY_LEN(rows); i++) {
 		const char *name = type(&f, rows[i].addr)->name;
-		CHECK(rows[i].name ? !strcmp(name, rows[i].name) : !strncmp(name, "reflect type 0x", 15));
+		CHECK(rows[i].name ? !strcmp(name, rows[i].name)
+				   : !strncmp(name, "reflect type 0x", 15));
 	}
 }
 
@@ -157,9 +163,12 @@ static void damaged(void)
 		 kind27 = bg_named_type(b, f.types, "x", 27, 8, 0, 0, 0, 0),
 		 self = bg_named_type(b, f.types, "main.Self", 22, 8, 1, 0, 0, 0),
 		 lost = bg_named_type(b, f.types, "main.Lost", 22, 8, 1, 0x1234, 0, 0),
-		 no_name = bg_type(b, f.types, (struct bg_type){.size_bytes = 8, .kind = 22, .str = INT32_MAX}),
-		 far_field = bg_struct(b, f.types, "main.Far", 8, 1, (struct bg_member[]){{self, 9}}, 1),
-		 many_fields = bg_named_type(b, f.types, "main.Many", 25, 8, 1, 0, TYPES, UINT64_MAX),
+		 no_name = bg_type(b, f.types,
+			 (struct bg_type){.size_bytes = 8, .kind = 22, .str = INT32_MAX}),
+		 far_field = bg_struct(
+			 b, f.types, "main.Far", 8, 1, (struct bg_member[]){{self, 9}}, 1),
+		 many_fields =
+			 bg_named_type(b, f.types, "main.Many", 25, 8, 1, 0, TYPES, UINT64_MAX),
 		 no_fields = bg_named_type(b, f.types, "main.None", 25, 8, 1, 0, 0x1234, 5);
 	bg_word(b, self + b->go.layout.sizeof_type, self);
 	open_types(&f);
@@ -185,7 +194,8 @@ static void breadth(void)
 		uint64_t t = leaf_pointer ? bg_named_type(&f.b, f.types, "*T", 22, 8, 1, 0, 0, 0)
 					  : bg_named_type(&f.b, f.types, "int", 2, 8, 0, 0, 0, 0);
 		for (int i = 0; i < 60; i++)
-			t = bg_struct(&f.b, f.types, "main.S", 8, 1, (struct bg_member[]){{t, 0}, {t, 0}}, 2);
+			t = bg_struct(&f.b, f.types, "main.S", 8, 1,
+				(struct bg_member[]){{t, 0}, {t, 0}}, 2);
 		open_types(&f);
 		type(&f, t);
 		CHECK_EQ(bg_noted(&f.b, "type with too many pointers"), 1);

@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 		die(sonde_elf_open(argv[i], &elf), argv[i]);
 		die(sonde_cfi_open(elf, NULL, &cfi), argv[i]);
 		bool debug_frame = cfi->n_sections && cfi->sections[0].debug_frame;
-		for (int run = 0; run < 2; run++) {
+		for (int run = 0; run < RUNS; run++) {
 			double before = cpu_s();
 			n_libdw = walk_libdw(argv[i], cfi, debug_frame);
 			libdw = sonde_min(libdw, cpu_s() - before);

@@ -53,6 +53,8 @@ static uint64_t walk_libdw(const char *path, const struct sonde_cfi *cfi, bool d
 	}
 	if (dwarf)
 		dwarf_end(dwarf);
+	else if (from)
+		dwarf_cfi_end(from);
 	elf_end(elf);
 	close(fd);
 	return n;

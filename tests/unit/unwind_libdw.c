@@ -227,6 +227,8 @@ static struct sonde_error *compare_file(const char *path, struct tally *tally)
 	}
 	if (dwarf)
 		dwarf_end(dwarf);
+	else if (cfi)
+		dwarf_cfi_end(cfi);
 	elf_end(e);
 	return NULL;
 }

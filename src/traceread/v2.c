@@ -332,8 +332,8 @@ static void take_event(struct sonde_trace_v2 *v)
 			return;
 		}
 	}
-	(void)sonde_trace_v2_advance(v, &cursors[v->heap.items[0].cursor], false);
-	force(v, 0, true);
+	step = sonde_trace_v2_advance(v, &cursors[v->heap.items[0].cursor], false);
+	force(v, 0, step == SONDE_TRACE_V2_WAIT);
 }
 
 static void blank_event(struct sonde_trace_v2 *v, unsigned kind, int64_t ns)

@@ -429,12 +429,16 @@ static void other_generation(
 	}
 }
 
-static void cut_short(struct loading *l, size_t n)
+/* n: of the head, 0 where that is cut. What is cut off may be of the next generation: then this one is whole. */
+static void cut_short(struct loading *l, size_t n, const struct sonde_trace_batch_head *head)
 {
 	struct sonde_trace_v2 *v = l->v;
 	uint64_t end = v->r->source->start + v->r->source->len;
+	bool lossy = v->lossy;
 	DAMAGE(v, TRUNCATED, v->offset, SONDE_TRACE_NO_ID, end - v->offset,
 		"the file ends in the %s of a batch", n ? "middle" : "head");
+	if (v->r->info.version < 26 && l->gen && (n ? head->gen != l->gen : v->has_frequency))
+		v->lossy = lossy;
 }
 
 /* A batch whose head was read, whole or cut. */
@@ -477,7 +481,7 @@ static struct sonde_error *load_batches(struct loading *l)
 			SONDE_TRY(resync(l));
 			break;
 		case FOUND_CUT:
-			cut_short(l, n);
+			cut_short(l, n, &head);
 			if (n && (!l->gen || head.gen == l->gen) && !take_batch(l, &head, n, true))
 				return &sonde_enomem;
 			v->offset = source->start + source->len;

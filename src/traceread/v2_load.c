@@ -5,8 +5,9 @@
 #include <string.h>
 
 enum {
-	MAX_GENERATION_STEP =
-		1000, /* more than that between two batches is no number of a generation */
+	MAX_GENERATION_STEP = 1000, /* more than that forward is no number of a generation */
+	MAX_GENERATION_BACK = 16,
+	MAX_RESYNC_STEP = 2, /* the same behind bytes that are no batch */
 	PROGRESS_BATCHES = 256,
 };
 

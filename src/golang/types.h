@@ -5,6 +5,7 @@
  */
 #pragma once
 #include <stdint.h>
+#include "base/buf.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "golang/runtime.h"
@@ -91,6 +92,9 @@ static inline struct sonde_go_type *sonde_go_type_of(const struct sonde_go_types
 	return t->by_id.items[id < t->by_id.n ? id : 0];
 }
 
+/* The package variable that covers addr, as an index in sonde_dwarf_globals(); UINT32_MAX where none does. */
+uint32_t sonde_go_types_global_at(struct sonde_go_types *t, uint64_t addr);
+
 /* The id of the type whose descriptor stands at addr; 0 where it cannot be read or makes no sense. */
 uint32_t sonde_go_types_runtime(struct sonde_go_types *t, uint64_t addr);
 
@@ -99,6 +103,10 @@ uint32_t sonde_go_types_dwarf(struct sonde_go_types *t, uint64_t dwarf_id);
 
 /* A type of that name that has no descriptor (closures, map parts); made where absent. */
 uint32_t sonde_go_types_named(struct sonde_go_types *t, const char *name, uint64_t size_bytes);
+
+/* What stands at offset of a value of type id, in Go's words, appended: ".next", "[3].name", "+8" where no field tells. */
+void sonde_go_types_field(
+	struct sonde_go_types *t, uint32_t id, uint64_t offset, struct sonde_buf *to);
 
 /* A part of a record that no type describes: what a closure captured. */
 struct sonde_go_part {

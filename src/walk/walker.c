@@ -409,6 +409,7 @@ static struct sonde_error *step(struct walk *w)
 	if (w->n_signals < MAX_SIGNALS && interrupted(w, &before)) {
 		w->n_signals++;
 		w->to->items[w->to->n - 1].trampoline = true;
+		w->to->items[w->to->n - 1].exact = true; /* nobody called it */
 		w->regs = before;
 		w->how = SONDE_WALK_SIGNAL;
 		w->exact = true;

@@ -120,7 +120,7 @@ go_frames() {
 SONDE_BUILD_FLAGS=
 for version in $VERSIONS; do
 	take_core stacks "$version" gcore && ok "Go $version: running goroutines" go_frames
-	take_core stacks "$version" kernel && ok "Go $version: the one that crashed" go_frames
+	take_core stacks "$version" kernel nil && ok "Go $version: the goroutine that crashed" go_frames
 done
 for version in $VERSIONS; do
 	take_core cgocrash "$version" kernel segv || continue

@@ -39,7 +39,7 @@ def bare(name):
     if not name:
         return None
     name = re.sub(r'\(anonymous namespace\)::', '', name)
-    name = name.split('@')[0]
+    name = re.sub(r'\{[^{}]*\}', 'local', name.split('@')[0])
     while True:
         shorter = re.sub(r'<[^<>]*>', '', name)
         if shorter == name:

@@ -6,7 +6,7 @@ import sys
 
 
 def pcs(frames):
-    return [(f['pc'], f['function']) for f in frames if not f['inlined']]
+    return [(f['pc'], f['function']) for f in frames if not f['inlined'] and not f.get('trampoline')]
 
 
 with open(sys.argv[1]) as f:

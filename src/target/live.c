@@ -324,7 +324,6 @@ static struct sonde_error *add_mapping(struct live *l, struct mapping_vec *to, c
 		(perm[2] == 'x' ? SONDE_PERM_X : 0);
 	m.source = m.perm ? SONDE_SOURCE_CORE : SONDE_SOURCE_ABSENT;
 	m.reason = m.perm ? NULL : "no access: the process itself could not read it";
-	m.present_bytes = m.perm ? m.end - m.start : 0;
 	const char *path = line + at;
 	if (*path == '/' || !strcmp(path, "[vdso]")) {
 		const struct sonde_mapping *last = to->n ? &to->items[to->n - 1] : NULL;

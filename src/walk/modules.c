@@ -369,8 +369,7 @@ bool sonde_walk_register_rule(struct sonde_walk_modules *ms, struct sonde_walk_m
 		m->cfi_tried = true;
 		sonde_error_free(sonde_cfi_open(m->elf, m->debug, &m->cfi));
 	}
-	const struct sonde_cfi_fde *fde =
-		m->cfi ? sonde_cfi_find(m->cfi, addr - m->bias) : NULL;
+	const struct sonde_cfi_fde *fde = m->cfi ? sonde_cfi_find(m->cfi, addr - m->bias) : NULL;
 	if (!fde)
 		return false;
 	/* A sonde_cfi follows one register besides the CFA and the return address: let it be this one. */

@@ -230,8 +230,8 @@ static uint64_t caller_sp(const struct walk *w, struct sonde_walk_module *m,
 	struct sonde_cfi_value v;
 	uint64_t sp;
 	if (w->machine->lr != UINT8_MAX || sonde_unwind_ra_kind(r) != SONDE_UNWIND_REG_VALUE ||
-		!sonde_walk_register_rule(w->modules, m, w->exact ? pc_of(w) : pc_of(w) - 1,
-			w->machine->sp, &v) ||
+		!sonde_walk_register_rule(
+			w->modules, m, w->exact ? pc_of(w) : pc_of(w) - 1, w->machine->sp, &v) ||
 		v.kind != SONDE_CFI_REG_VALUE || !reg(w, v.reg, &sp))
 		return cfa;
 	return sp + (uint64_t)v.offset;
@@ -318,8 +318,8 @@ static bool at_known_instruction(const struct walk *w, uint64_t *at)
 		return false;
 	for (size_t i = 0; i < SONDE_ARRAY_LEN(known); i++) {
 		uint8_t code[sizeof(known[i].code)];
-		if (sonde_target_read(w->modules->target, pc_of(w) - known[i].before, code,
-			    known[i].n) &&
+		if (sonde_target_read(
+			    w->modules->target, pc_of(w) - known[i].before, code, known[i].n) &&
 			!memcmp(code, known[i].code, known[i].n)) {
 			*at = known[i].at;
 			return true;
@@ -333,14 +333,14 @@ static void step_without_table(struct walk *w, const struct sonde_walk_module *m
 {
 	unsigned word = w->machine->word_bytes;
 	uint64_t fp, pc, next, at, sp = sp_of(w);
-	if (at_known_instruction(w, &at) && read_word(w, sp + at, &pc) && is_return_address(w, pc) &&
+	if (at_known_instruction(w, &at) && read_word(w, sp + at, &pc) &&
+		is_return_address(w, pc) &&
 		(at ? read_word(w, sp, &fp) : reg(w, w->machine->fp, &fp))) {
 		enter_caller(w, pc, sp + at + word, true, fp, SONDE_WALK_INSTRUCTION, false);
 		return;
 	}
-	if (!reg(w, w->machine->fp, &fp) || fp < sp || fp % word ||
-		!read_word(w, fp, &next) || !read_word(w, fp + word, &pc) || !pc ||
-		(next && next <= fp)) {
+	if (!reg(w, w->machine->fp, &fp) || fp < sp || fp % word || !read_word(w, fp, &next) ||
+		!read_word(w, fp + word, &pc) || !pc || (next && next <= fp)) {
 		stop(w, "[%s: %s]", m && m->no_table ? m->no_table : "no unwind info",
 			m ? m->name : "unknown code");
 		return;

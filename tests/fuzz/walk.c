@@ -73,7 +73,8 @@ static void write_cfi(uint8_t *file, uint16_t machine, const uint8_t *insns, siz
 		cies[i] = at;
 		put(file, at, 28, 4);
 		put(file, at + 4, 0, 4);
-		memcpy(file + at + 8, i ? "\1zRS\0\1\x78\x10\1\x1b" : "\1zR\0\1\x78\x10\1\x1b", i ? 10 : 9);
+		memcpy(file + at + 8, i ? "\1zRS\0\1\x78\x10\1\x1b" : "\1zR\0\1\x78\x10\1\x1b",
+			i ? 10 : 9);
 		size_t p = at + (i ? 18 : 17);
 		if (machine == EM_AARCH64)
 			file[p - 3] = 30;

@@ -97,10 +97,10 @@ static void threads_and_memory(void)
 		CHECK_EQ(n, N_THREADS);
 		CHECK_EQ(threads[0].tid, pid);
 		for (size_t i = 0; i < n; i++) {
-			const struct sonde_mapping *stack = sonde_target_mapping_find(
-				t, sonde_regs_sp(&threads[i].regs));
-			const struct sonde_mapping *code = sonde_target_mapping_find(
-				t, sonde_regs_pc(&threads[i].regs));
+			const struct sonde_mapping *stack =
+				sonde_target_mapping_find(t, sonde_regs_sp(&threads[i].regs));
+			const struct sonde_mapping *code =
+				sonde_target_mapping_find(t, sonde_regs_pc(&threads[i].regs));
 			CHECK(stack && stack->perm & SONDE_PERM_W);
 			CHECK(code && code->perm & SONDE_PERM_X);
 			CHECK(code && code->path && code->source == SONDE_SOURCE_FILE);
@@ -173,7 +173,8 @@ static void signals_are_kept(void)
 	CHECK(state_of(pid) == 't');
 	sonde_target_free(t);
 	int status = 0;
-	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
+		WTERMSIG(status) == SIGTERM);
 }
 
 /* The file of a mapping was deleted: it is read through the kernel's link where that is permitted, never by its path. */
@@ -231,11 +232,11 @@ static void refusals(void)
 		struct sonde_target *other = NULL;
 		pid_t third = fork();
 		if (third == 0) {
-			struct sonde_error *err = traced
-				? sonde_live_open((uint32_t)traced, NULL, &other)
-				: NULL;
+			struct sonde_error *err =
+				traced ? sonde_live_open((uint32_t)traced, NULL, &other) : NULL;
 			bool fine = !traced ||
-				(err && err->code == SONDE_OS && strstr(err->message, "CAP_SYS_PTRACE"));
+				(err && err->code == SONDE_OS &&
+					strstr(err->message, "CAP_SYS_PTRACE"));
 			_exit(!fine);
 		}
 		int status = 1;

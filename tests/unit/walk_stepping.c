@@ -26,13 +26,15 @@
 enum { MAX_SHADOW = 4096, MAX_CLASSES = 64, SHOWN = 12 };
 
 struct entry {
-	uint64_t ra, slot, fp; /* the return address, where it lies, rbp at the call: callees keep it */
+	uint64_t ra, slot,
+		fp; /* the return address, where it lies, rbp at the call: callees keep it */
 	bool alternate, signal;
 	bool returned; /* signal: the handler is gone, the trampoline runs */
 	uint64_t pc, sp; /* signal: what was interrupted */
 };
 
-struct class {
+struct class
+{
 	uint64_t pc, n;
 	char text[512];
 };
@@ -55,9 +57,11 @@ struct stepper {
 	 */
 	uint64_t claim_pc, claim_sp, claim_from, n_claims, claim_step;
 	uint64_t n_arrived; /* instructions whose claim came true */
-	uint64_t n_overwritten; /* instructions with a return address that the program itself has overwritten */
+	uint64_t
+		n_overwritten; /* instructions with a return address that the program itself has overwritten */
 	uint64_t n_stale; /* instructions at which the compiler's rule of rbp is wrong */
-	uint64_t n_bare; /* instructions under start-up code of the C runtime without call-frame information */
+	uint64_t
+		n_bare; /* instructions under start-up code of the C runtime without call-frame information */
 	bool whole; /* from the first instruction: the shadow stack is all there is */
 	struct sonde_notes notes;
 };
@@ -209,8 +213,7 @@ static void explain(struct stepper *s, const struct user_regs_struct *u, size_t 
 	char want[128], got[128];
 	name_of(s, pc, want, sizeof(want));
 	name_of(s, f ? f->pc : 0, got, sizeof(got));
-	differ_n(s, u->rip, 1,
-		"frame %zu is %s sp 0x%" PRIx64 ", want %s sp 0x%" PRIx64 " %s", at,
+	differ_n(s, u->rip, 1, "frame %zu is %s sp 0x%" PRIx64 ", want %s sp 0x%" PRIx64 " %s", at,
 		f ? got : "absent", f ? f->sp : 0, want, sp, why ? why : "");
 }
 
@@ -302,8 +305,9 @@ static void compare(struct stepper *s, const struct user_regs_struct *u)
 	s->expected += at;
 	/* The dynamic linker's first function has no call-frame information. */
 	if (s->whole && (at != s->frames.n || (why && !strstr(why, "no unwind info: ld-"))))
-		differ_n(s, u->rip, 1, "the walk does not end at the bottom: %zu frames, want %zu %s",
-			s->frames.n, at, why ? why : "");
+		differ_n(s, u->rip, 1,
+			"the walk does not end at the bottom: %zu frames, want %zu %s", s->frames.n,
+			at, why ? why : "");
 }
 
 static void reopen(struct stepper *s)
@@ -355,8 +359,7 @@ static bool run_to_main(struct stepper *s)
 	u.rip = addr;
 	ptrace(PTRACE_SETREGS, s->pid, NULL, &u);
 	reopen(s);
-	s->shadow[s->n++] = (struct entry){
-		.ra = word_at(s, u.rsp), .slot = u.rsp, .fp = u.rbp};
+	s->shadow[s->n++] = (struct entry){.ra = word_at(s, u.rsp), .slot = u.rsp, .fp = u.rbp};
 	return true;
 }
 
@@ -460,7 +463,8 @@ static void run(const char *program, bool from_exec)
 		       " have saved registers that were overwritten, %" PRIu64
 		       " have a wrong rule of rbp, %" PRIu64 " are under crt files\n",
 			strrchr(program, '/') ? strrchr(program, '/') + 1 : program, s->steps,
-			s->expected, s->mismatches, s->n_arrived, s->n_overwritten, s->n_stale, s->n_bare);
+			s->expected, s->mismatches, s->n_arrived, s->n_overwritten, s->n_stale,
+			s->n_bare);
 		for (size_t i = 0; i < s->n_classes && i < SHOWN; i++)
 			printf("#   %" PRIu64 " x %s\n", s->classes[i].n, s->classes[i].text);
 		CHECK_EQ(s->mismatches, 0);

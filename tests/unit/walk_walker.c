@@ -181,15 +181,15 @@ static void start(struct scene *s, uint64_t pc, uint64_t sp, uint64_t fp)
 	sonde_regs_set(&s->regs, m->fp, fp);
 }
 
-#define CHECK_FRAME(s, i, want_pc, want_sp, want_how)               \
-	do {                                                        \
-		REQUIRE((i) < (s)->frames.n);                       \
-		CHECK_EQ((s)->frames.items[i].pc, want_pc);         \
-		CHECK_EQ((s)->frames.items[i].sp, want_sp);         \
-		CHECK_EQ((s)->frames.items[i].how, want_how);       \
+#define CHECK_FRAME(s, i, want_pc, want_sp, want_how)         \
+	do {                                                  \
+		REQUIRE((i) < (s)->frames.n);                 \
+		CHECK_EQ((s)->frames.items[i].pc, want_pc);   \
+		CHECK_EQ((s)->frames.items[i].sp, want_sp);   \
+		CHECK_EQ((s)->frames.items[i].how, want_how); \
 	} while (0)
 
-#define CHECK_WHY(s, text) CHECK((s)->why && strstr((s)->why, text))
+#define CHECK_WHY(s, text) CHECK((s)->why &&strstr((s)->why, text))
 
 /* Function 0 is the bottom: its return address is undefined. */
 #define BOTTOM "\x07\x10"
@@ -524,7 +524,8 @@ static void frame_pointers(void)
 	CHECK_EQ(s->frames.items[2].fp, at_stack(12));
 	CHECK_STR(s->modules->all.items[s->frames.items[0].module].name, "anonymous memory");
 	/* What does not look like a stack is none. */
-	const uint64_t bad[] = {0, at_stack(4) + 1, STACK - 16, at_stack(STACK_WORDS), UINT64_MAX - 7};
+	const uint64_t bad[] = {
+		0, at_stack(4) + 1, STACK - 16, at_stack(STACK_WORDS), UINT64_MAX - 7};
 	for (size_t i = 0; i < SONDE_ARRAY_LEN(bad); i++) {
 		start(s, top, at_stack(0), bad[i]);
 		walk(s);

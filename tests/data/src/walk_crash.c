@@ -126,7 +126,8 @@ NOINLINE static long noreturn_at_end(long n)
 }
 
 #ifdef __cplusplus
-namespace space {
+namespace space
+{
 template <typename T> struct holder {
 	T value;
 	NOINLINE long look(const std::string &name, std::vector<T> &all)
@@ -162,7 +163,10 @@ NOINLINE static long uncaught(long n)
 NOINLINE static long lambda(long n)
 {
 	space::operators call;
-	auto f = [&](long m) __attribute__((noinline)) { return call(m) + n; };
+	auto f = [&](long m) __attribute__((noinline))
+	{
+		return call(m) + n;
+	};
 	return f(n);
 }
 #endif

@@ -179,7 +179,8 @@ struct sonde_error *sonde_trace_report_goroutines(const char *path,
 	for (size_t i = 0; i < n && !sonde_report_failed(out); i++)
 		report_times(out, rows.items[i].id, &rows.items[i].times,
 			name_of(reader, rows.items[i].entry));
-	sonde_report_total(out, "total", sonde_value_count(n_goroutines),
+	sonde_report_total(out, "total",
+		each ? sonde_value_none() : sonde_value_count(n_goroutines),
 		sonde_value_ns(all.total_ns), sonde_value_ns(all.running_ns),
 		sonde_value_ns(all.runnable_ns), sonde_value_ns(all.blocked_ns),
 		sonde_value_ns(all.syscall_ns), sonde_value_ns(all.syscall_blocked_ns),

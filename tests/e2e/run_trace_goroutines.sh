@@ -31,7 +31,7 @@ for version in $VERSIONS; do
 		continue
 	fi
 	traced() {
-		cd "$ROOT/tests/data/src" && GO111MODULE=off GOFLAGS= go "$goroot" build -o "$WORK/tracer" tracer.go &&
+		cd "$ROOT/tests/data/src" && GO111MODULE=off GOFLAGS="" go "$goroot" build -o "$WORK/tracer" tracer.go &&
 			"$WORK/tracer" "$WORK/$version.trace" 3 >/dev/null && same "$WORK/$version.trace"
 	}
 	ok "goroutines of a trace of Go $version" traced

@@ -57,9 +57,9 @@ static void print_calls(
 			: c->function              ? c->function
 						   : "??";
 		const char *slash = c->file ? strrchr(c->file, '/') : NULL;
-		/* A function of one file, "_ZL7catchesv": addr2line has DWARF's name. */
+		/* A function of one file, "_ZL7catchesv": addr2line has its name in DWARF where calls are inlined into it. */
 		int name_len = (int)strlen(name);
-		if (!strncmp(name, "_ZL", 3)) {
+		if (i > 0 && !strncmp(name, "_ZL", 3)) {
 			char *end;
 			name_len = (int)strtoul(name + 3, &end, 10);
 			name = end;

@@ -13,6 +13,7 @@
 #include <zstd.h>
 #include "base/buf.h"
 #include "base/varint.h"
+#include "object/dwarf.h"
 
 enum dw_section {
 	DW_INFO,
@@ -290,3 +291,27 @@ static inline void dw_elf(struct dw *w, enum dw_packing packing, struct sonde_bu
 	sonde_buf_add(to, headers, (n + 1) * sizeof(Elf64_Shdr));
 	memcpy(to->data, &ehdr, sizeof(ehdr));
 }
+
+/* Opens what w holds; the file's bytes live in image. */
+static inline struct sonde_error *open_dw(struct dw *w, enum dw_packing packing,
+	struct sonde_buf *image, struct sonde_notes *notes, struct sonde_dwarf **ret)
+{
+	dw_elf(w, packing, image);
+	return sonde_dwarf_open_image(image->data, image->len, "test", notes, ret);
+}
+
+static inline uint64_t count_notes(struct sonde_notes *notes, const char *kind)
+{
+	sonde_vec_foreach (entry, &notes->entries) {
+		if (strstr(entry->kind, kind))
+			return entry->count;
+	}
+	return 0;
+}
+
+/* What a test of one file needs; all of it is freed. */
+#define FIXTURE                                                    \
+	sonde_cleanup(dw) struct dw w = {0};                       \
+	sonde_cleanup(sonde_buf) struct sonde_buf image = {0};     \
+	sonde_cleanup(sonde_notes) struct sonde_notes notes = {0}; \
+	sonde_cleanup(sonde_dwarf) struct sonde_dwarf *dwarf = NULL

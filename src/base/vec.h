@@ -54,8 +54,13 @@
 		return memset(&v->items[v->n++], 0, sizeof(type));              \
 	}
 
+/* An empty vector's items may be NULL, to which not even 0 may be added. */
 #define sonde_vec_foreach(it, v) \
-	for (__typeof__((v)->items) it = (v)->items; it < (v)->items + (v)->n; it++)
+	for (__typeof__((v)->items) it = (v)->items; it && it < (v)->items + (v)->n; it++)
+
+/* qsort() that an empty vector, whose items are NULL, survives. */
+#define sonde_vec_sort(v, compare) \
+	((v)->n > 1 ? qsort((v)->items, (v)->n, sizeof(*(v)->items), (compare)) : (void)0)
 
 SONDE_DEFINE_VEC(sonde_u64_vec, uint64_t)
 SONDE_DEFINE_VEC(sonde_u32_vec, uint32_t)

@@ -2,9 +2,7 @@
 #include "cli/command.h"
 
 static const struct sonde_command *const verbs[] = {
-#if SONDE_HAVE_CORE
 	&sonde_command_core,
-#endif
 	&sonde_command_complete,
 };
 

@@ -64,7 +64,9 @@ static void report_creator(struct sonde_report *out, const struct sonde_core_ses
 	struct sonde_pcfunc f;
 	const struct sonde_go_module *m;
 	struct sonde_pccall call;
-	if (!g->created_by_pc || !sonde_go_function_at(s->go, g->created_by_pc - 1, &f, &m))
+	/* The first goroutine was made by the runtime's start, not by a go statement. */
+	if (!g->created_by_pc || g->id == 1 ||
+		!sonde_go_function_at(s->go, g->created_by_pc - 1, &f, &m))
 		return;
 	/* The runtime names the function itself, not what is inlined at the go statement. */
 	sonde_pclntab_calls(&m->functions, &f, g->created_by_pc - 1, &call, 1);
@@ -95,14 +97,17 @@ static void add_header(struct sonde_buf *b, const struct sonde_goroutine *g)
 static void report_labels(struct sonde_report *out, const struct sonde_goroutine *g)
 {
 	sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
-	sonde_report_section_begin(out, "labels", NULL);
+	/* A list, not an object: keys are the program's and may repeat. */
+	sonde_report_list_begin(out, "labels");
 	for (size_t i = 0; i < g->n_labels; i++) {
-		sonde_report_field(
-			out, g->labels[i].key, NULL, sonde_value_text(g->labels[i].value));
+		sonde_report_item_begin(out);
+		sonde_report_field(out, "key", NULL, sonde_value_text(g->labels[i].key));
+		sonde_report_field(out, "value", NULL, sonde_value_text(g->labels[i].value));
+		sonde_report_item_end(out);
 		sonde_buf_printf(
 			&b, "%s%s=%s", i ? ", " : "", g->labels[i].key, g->labels[i].value);
 	}
-	sonde_report_section_end(out);
+	sonde_report_list_end(out);
 	if (g->n_labels)
 		sonde_report_line(out, "    labels: %s", sonde_buf_text(&b));
 }

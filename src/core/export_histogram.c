@@ -1,3 +1,6 @@
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "core/histogram.h"
 #include "core/report.h"
 #include "output/report.h"
@@ -14,6 +17,18 @@ static const struct sonde_column package_columns[] = {
 	{"share", "SHARE", .right = true},
 	{"package", "PACKAGE", .may_cut = true},
 };
+
+/* KEY_objects and KEY_bytes; one line of text. */
+static void report_sum(
+	struct sonde_report *out, const char *key, const char *label, uint64_t n, uint64_t bytes)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "%s_objects", key);
+	sonde_report_field(out, name, NULL, sonde_value_count(n));
+	snprintf(name, sizeof(name), "%s_bytes", key);
+	sonde_report_field(out, name, NULL, sonde_value_bytes(bytes));
+	sonde_report_line(out, "%-20s %12" PRIu64 " objects %14" PRIu64 " bytes", label, n, bytes);
+}
 
 struct sonde_error *sonde_core_report_histogram(struct sonde_core_session *session,
 	const struct sonde_core_histogram_options *options, struct sonde_report *out)
@@ -50,23 +65,12 @@ struct sonde_error *sonde_core_report_histogram(struct sonde_core_session *sessi
 	uint64_t garbage = heap->n_allocated - marks->n_live - marks->n_pending;
 	uint64_t garbage_bytes = heap->allocated_bytes - marks->live_bytes - marks->pending_bytes;
 	sonde_report_blank(out);
-	sonde_report_field(out, "allocated_objects", "allocated objects",
-		sonde_value_count(heap->n_allocated));
-	sonde_report_field(out, "allocated_bytes", "allocated bytes",
-		sonde_value_bytes(heap->allocated_bytes));
-	sonde_report_field(out, "live_objects", "live objects", sonde_value_count(marks->n_live));
-	sonde_report_field(out, "live_bytes", "live bytes", sonde_value_bytes(marks->live_bytes));
-	sonde_report_field(out, "pending_objects", "kept for finalizers only",
-		sonde_value_count(marks->n_pending));
-	sonde_report_field(out, "pending_bytes", "kept for finalizers only, bytes",
-		sonde_value_bytes(marks->pending_bytes));
-	sonde_report_field(out, "garbage_objects", "garbage objects", sonde_value_count(garbage));
-	sonde_report_field(out, "garbage_bytes", "garbage bytes", sonde_value_bytes(garbage_bytes));
-	sonde_report_field(out, "unknown_objects", "live objects of unknown type",
-		sonde_value_count(h.n_unknown));
+	report_sum(out, "allocated", "allocated", heap->n_allocated, heap->allocated_bytes);
+	report_sum(out, "live", "live", marks->n_live, marks->live_bytes);
+	report_sum(out, "pending", "for finalizers only", marks->n_pending, marks->pending_bytes);
+	report_sum(out, "garbage", "garbage", garbage, garbage_bytes);
+	report_sum(out, "unknown", "live, type unknown", h.n_unknown, h.unknown_bytes);
 	sonde_report_field(
-		out, "unknown_bytes", "bytes of unknown type", sonde_value_bytes(h.unknown_bytes));
-	sonde_report_field(out, "unknown_share", "unknown share",
-		sonde_value_share(h.unknown_bytes, h.live_bytes));
+		out, "unknown_share", NULL, sonde_value_share(h.unknown_bytes, h.live_bytes));
 	return sonde_report_end(out, &session->notes);
 }

@@ -115,9 +115,9 @@ static void report_heap(struct sonde_core_session *s, struct sonde_report *out)
 	sonde_report_field(out, "free_objects", "free slots", sonde_value_count(h->n_free));
 	sonde_report_field(out, "free_bytes", "free", sonde_value_bytes(h->free_bytes));
 	sonde_report_field(out, "in_use_bytes", "spans in use", sonde_value_bytes(h->in_use_bytes));
-	sonde_report_field(out, "manual_bytes", "stacks and runtime spans",
-		sonde_value_bytes(h->manual_bytes));
-	sonde_report_field(out, "spans", "number of spans", sonde_value_count(h->n_spans));
+	sonde_report_field(
+		out, "manual_bytes", "stacks, runtime", sonde_value_bytes(h->manual_bytes));
+	sonde_report_field(out, "spans", "spans", sonde_value_count(h->n_spans));
 	sonde_report_section_end(out);
 }
 
@@ -127,14 +127,15 @@ static void report_absent(struct sonde_core_session *s, struct sonde_report *out
 	const struct sonde_mapping *maps = sonde_target_mappings(s->target, &n);
 	uint64_t n_absent = 0, bytes = 0;
 	for (size_t i = 0; i < n; i++) {
-		if (maps[i].source == SONDE_SOURCE_ABSENT) {
+		/* Without access rights nothing was there: guards and reservations. */
+		if (maps[i].source == SONDE_SOURCE_ABSENT && maps[i].perm) {
 			n_absent++;
 			bytes += maps[i].end - maps[i].start;
 		}
 	}
 	sonde_report_section_begin(out, "missing", "missing");
-	sonde_report_field(out, "mappings", "mappings without bytes", sonde_value_count(n_absent));
-	sonde_report_field(out, "bytes", "their size", sonde_value_bytes(bytes));
+	sonde_report_field(out, "mappings", "mappings", sonde_value_count(n_absent));
+	sonde_report_field(out, "bytes", "bytes", sonde_value_bytes(bytes));
 	sonde_report_section_end(out);
 }
 

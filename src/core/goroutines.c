@@ -124,7 +124,7 @@ struct sonde_error *sonde_core_goroutines_group(struct sonde_core_session *s,
 		return &sonde_enomem;
 	for (size_t i = 0; i < n; i++) {
 		const struct sonde_goroutine *g = &s->goroutines->all.items[chosen->items[i]];
-		const struct sonde_go_frame *frames = s->goroutines->frames.items + g->first_frame;
+		const struct sonde_go_frame *frames = sonde_goroutine_frames(s->goroutines, g);
 		keyed[i] = (struct keyed){g, frames, hash_of(g, frames), chosen->items[i]};
 	}
 	qsort(keyed, n, sizeof(*keyed), compare_members);

@@ -128,7 +128,7 @@ static struct sonde_error *make_rows(struct sonde_core_session *s,
 		h->rows.items[*row].count += t->count;
 		h->rows.items[*row].bytes += t->bytes;
 	}
-	qsort(h->rows.items, h->rows.n, sizeof(*h->rows.items), by_bytes);
+	sonde_vec_sort(&h->rows, by_bytes);
 	return NULL;
 }
 

@@ -13,8 +13,8 @@ enum {
 	RING_SLOTS = 32,
 	/* A part of a large object that is scanned at a time: its pointers must not fill the stack. */
 	PART_WORDS = 1024,
-	/* Marked objects that a thread gives away when others have none. */
-	SHARE_MIN = 256,
+	/* Below so many marked objects a thread keeps its own when others have none. */
+	SHARE_MIN = 16,
 	FULL_BITS_SLOT_WORDS = 64,
 };
 
@@ -221,7 +221,8 @@ static void scan_typed(
 	}
 	if (!type)
 		return; /* still being allocated (mallocgc sets it last) */
-	const struct sonde_go_mask *mask = sonde_go_masks_find(&w->masks, type);
+	const struct sonde_go_mask *mask =
+		sonde_go_masks_find(&w->masks, type, s->slot_bytes - start);
 	if (!mask) {
 		w->n_no_type++;
 		return;
@@ -245,6 +246,22 @@ static void scan(struct worker *w, uint32_t span, uint32_t slot)
 		scan_bits(w, s, slot, host_of(s, slot));
 	else if (s->pointers == SONDE_GO_HEADER || s->pointers == SONDE_GO_LARGE)
 		scan_typed(w, span, slot, host_of(s, slot), 0);
+}
+
+/* Give half of the stack away: its older half, whose objects were found first and so have most below them. */
+static void share(struct worker *w)
+{
+	struct marker *m = w->m;
+	pthread_mutex_lock(&m->lock);
+	size_t give = w->stack.n / 2;
+	if (!m->pool.n && item_vec_reserve(&m->pool, give)) {
+		memcpy(m->pool.items, w->stack.items, give * sizeof(struct item));
+		m->pool.n = give;
+		w->stack.n -= give;
+		memmove(w->stack.items, w->stack.items + give, w->stack.n * sizeof(struct item));
+		pthread_cond_broadcast(&m->wake);
+	}
+	pthread_mutex_unlock(&m->lock);
 }
 
 /* Work until this thread has none. */
@@ -273,18 +290,8 @@ static void drain(struct worker *w)
 			return;
 		}
 		if (w->m->parallel && w->stack.n >= SHARE_MIN &&
-			__atomic_load_n(&w->m->n_waiting, __ATOMIC_RELAXED)) {
-			pthread_mutex_lock(&w->m->lock);
-			size_t give = w->stack.n / 2;
-			if (!w->m->pool.n && item_vec_reserve(&w->m->pool, give)) {
-				w->stack.n -= give;
-				memcpy(w->m->pool.items, w->stack.items + w->stack.n,
-					give * sizeof(struct item));
-				w->m->pool.n = give;
-				pthread_cond_broadcast(&w->m->wake);
-			}
-			pthread_mutex_unlock(&w->m->lock);
-		}
+			__atomic_load_n(&w->m->n_waiting, __ATOMIC_RELAXED))
+			share(w);
 	}
 }
 
@@ -305,7 +312,7 @@ static bool take(struct worker *w)
 	}
 	bool got = m->pool.n > 0;
 	if (got) {
-		size_t n = m->pool.n > 64 ? m->pool.n / 2 : m->pool.n;
+		size_t n = (m->pool.n + 1) / 2;
 		if (item_vec_reserve(&w->stack, n)) {
 			m->pool.n -= n;
 			memcpy(w->stack.items + w->stack.n, m->pool.items + m->pool.n,
@@ -468,7 +475,9 @@ static struct sonde_error *mark_pending(
 		const struct sonde_go_span *s = sonde_go_heap_span_of(m->heap, object);
 		if (!sonde_go_span_allocated(s, object - s->first))
 			continue;
-		seed(m, sonde_go_span_addr(s, object - s->first), false);
+		/* Only a finalizer brings its object back; a cleanup runs without it. */
+		if (all->items[i].kind == SONDE_GO_FINALIZER)
+			seed(m, sonde_go_span_addr(s, object - s->first), false);
 		for (size_t k = 0; k < SONDE_ARRAY_LEN(all->items[i].words); k++)
 			seed(m, all->items[i].words[k], false);
 	}

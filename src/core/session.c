@@ -14,6 +14,17 @@ struct sonde_error *sonde_core_session_open(const char *path,
 	core.notes = &s->notes;
 	s->log = core.log;
 	s->n_threads = options ? options->n_threads : 0;
+	sonde_arena_init(&s->arena);
+	s->debug = (struct sonde_debugfile_options){
+		.sysroot = core.sysroot ? sonde_arena_strdup(&s->arena, core.sysroot) : NULL,
+		.debug_dirs =
+			core.debug_dirs ? sonde_arena_strdup(&s->arena, core.debug_dirs) : NULL,
+		.log = s->log,
+		.notes = &s->notes,
+		.no_debuginfod = core.no_debuginfod,
+	};
+	if ((core.sysroot && !s->debug.sysroot) || (core.debug_dirs && !s->debug.debug_dirs))
+		return &sonde_enomem;
 	struct stat st;
 	if (stat(path, &st) == 0)
 		s->file_bytes = (uint64_t)st.st_size;
@@ -33,13 +44,14 @@ void sonde_core_session_free(struct sonde_core_session *s)
 	sonde_go_heap_free(s->heap);
 	sonde_go_free(s->go);
 	sonde_target_free(s->target);
+	sonde_arena_deinit(&s->arena);
 	sonde_notes_deinit(&s->notes);
 	free(s);
 }
 
 struct sonde_error *sonde_core_session_need_go(struct sonde_core_session *s)
 {
-	return s->go ? NULL : sonde_go_open(s->target, &s->notes, s->log, &s->go);
+	return s->go ? NULL : sonde_go_open(s->target, &s->debug, &s->notes, &s->go);
 }
 
 struct sonde_error *sonde_core_session_need_heap(struct sonde_core_session *s)

@@ -26,6 +26,8 @@ struct sonde_core_session {
 	const struct sonde_log *log; /* borrowed, may be NULL */
 	uint64_t file_bytes; /* of the core file as given */
 	unsigned n_threads;
+	struct sonde_arena arena;
+	struct sonde_debugfile_options debug; /* its strings in the arena */
 	struct sonde_go *go;
 	struct sonde_go_heap *heap;
 	struct sonde_goroutines *goroutines;

@@ -7,7 +7,14 @@
 #include "golang/ptrmask.h"
 #include "object/location.h"
 
-enum { MAX_PIECES = 64, MAX_VARIABLE_BYTES = 4096, MAX_DEPTH = 64, MAX_CHECK_WORDS = 512 };
+enum {
+	MAX_PIECES = 64,
+	MAX_VARIABLE_BYTES = 4096,
+	MAX_DEPTH = 64,
+	MAX_CHECK_WORDS = 512,
+	MAX_WAITERS = 1 << 20,
+	MAX_SELECT_CASES = 1 << 16
+};
 
 SONDE_DEFINE_MAP(pc_map, struct sonde_dwarf_variables)
 
@@ -32,7 +39,7 @@ struct typer {
 	struct pc_map variables; /* by look-up pc */
 	struct static_vec
 		statics; /* values outside the heap that typed pointers led to, to be followed */
-	struct sonde_u32_map static_seen; /* address -> type id of those */
+	struct sonde_u64_map static_seen; /* address -> bytes followed from it */
 	bool no_memory;
 };
 
@@ -44,6 +51,7 @@ static uint64_t word_at(const struct typer *t, const uint8_t *p)
 }
 
 static void walk_value(struct typer *t, const uint8_t *bytes, uint64_t len, uint32_t id, int depth);
+static void walk_memory(struct typer *t, uint64_t addr, uint32_t id);
 
 /* --- does a type fit a slot? --- */
 
@@ -52,8 +60,9 @@ static bool fits_bits(struct typer *t, const struct sonde_go_span *s, uint32_t s
 	const struct sonde_go_type *type, bool many)
 {
 	const uint8_t *bitmap = sonde_go_span_heap_bits(t->heap, s);
-	const struct sonde_go_mask *mask =
-		type->runtime_addr ? sonde_go_masks_find(&t->masks, type->runtime_addr) : NULL;
+	const struct sonde_go_mask *mask = type->runtime_addr
+		? sonde_go_masks_find(&t->masks, type->runtime_addr, s->slot_bytes)
+		: NULL;
 	if (!bitmap || !mask || !type->size_bytes)
 		return true;
 	unsigned word = t->go->word_bytes;
@@ -75,15 +84,9 @@ static bool fits_bits(struct typer *t, const struct sonde_go_span *s, uint32_t s
 	return true;
 }
 
-static bool has_pointers(struct typer *t, const struct sonde_go_type *type)
+static bool has_pointers(const struct sonde_go_type *type)
 {
-	if (type->runtime_addr) {
-		const struct sonde_go_mask *mask =
-			sonde_go_masks_find(&t->masks, type->runtime_addr);
-		if (mask)
-			return mask->ptr_bytes != 0;
-	}
-	return type->n_slots != 0;
+	return type->runtime_addr ? type->ptr_bytes != 0 : type->n_slots != 0;
 }
 
 /* The bytes of a slot that a typing explains. */
@@ -100,24 +103,39 @@ static uint64_t cover_of(const struct typer *t, const struct sonde_go_span *s, u
 /* --- one pointer --- */
 
 /*
+ * Follow n (0: one) values of a type at addr that make no object of their own; end bounds them. Again at the same address
+ * only where that explains more: so this ends.
+ */
+static void follow_memory(struct typer *t, uint64_t addr, uint64_t end,
+	const struct sonde_go_type *type, uint32_t id, uint64_t n)
+{
+	uint64_t room = (end - addr) / type->size_bytes, extent;
+	n = sonde_min(n ? n : 1, room);
+	extent = n * type->size_bytes;
+	uint64_t *seen = sonde_u64_map_put(&t->static_seen, addr, NULL);
+	if (!seen || extent <= *seen)
+		return;
+	*seen = extent;
+	if (!static_vec_push(&t->statics, (struct static_value){addr, n, id}))
+		t->no_memory = true;
+}
+
+/*
  * Composite literals and the like: variables without a name that only pointers lead to. They are roots already; here
- * they are followed by type. Once an address, the larger type first come.
+ * they are followed by type; again only where a type explains more.
  */
 static void assign_static(struct typer *t, uint64_t addr, uint32_t id, uint64_t n)
 {
 	const struct sonde_go_type *type = sonde_go_types_slots(t->types, id);
-	bool inside = false;
-	for (size_t i = 0; i < t->go->n_modules && !inside; i++)
-		inside = addr >= t->go->modules[i].noptrdata && addr < t->go->modules[i].enoptrbss;
-	if (!inside || !type->n_slots || !type->size_bytes)
+	uint64_t end = 0;
+	for (size_t i = 0; i < t->go->n_modules && !end; i++) {
+		const struct sonde_go_module *m = &t->go->modules[i];
+		if (addr >= m->noptrdata && addr < m->enoptrbss)
+			end = m->enoptrbss;
+	}
+	if (!end || !type->n_slots || !type->size_bytes)
 		return;
-	bool was_new;
-	uint32_t *seen = sonde_u32_map_put(&t->static_seen, addr, &was_new);
-	if (!seen || (!was_new && *seen == id))
-		return;
-	*seen = id;
-	if (!static_vec_push(&t->statics, (struct static_value){addr, n ? n : 1, id}))
-		t->no_memory = true;
+	follow_memory(t, addr, end, type, id, n);
 }
 
 /* addr points to n (0: at least one, unknown) values of type id. */
@@ -144,9 +162,14 @@ static void assign(struct typer *t, uint64_t addr, uint32_t id, uint64_t n)
 	if (!type->size_bytes)
 		return;
 	/* A slice may begin inside its array; what comes before is of the same type. */
-	if (offset && (n == 0 || offset % type->size_bytes))
+	if (offset && (n == 0 || offset % type->size_bytes)) {
+		/* Into the middle of something unknown: it stays so, but what is there leads on. */
+		if (!t->of[object] && type->n_slots && s->pointers != SONDE_GO_NOSCAN)
+			follow_memory(
+				t, addr, sonde_go_span_addr(s, slot) + s->slot_bytes, type, id, n);
 		return;
-	if ((s->pointers == SONDE_GO_NOSCAN) == has_pointers(t, type))
+	}
+	if ((s->pointers == SONDE_GO_NOSCAN) == has_pointers(type))
 		return;
 	uint64_t end;
 	if (__builtin_mul_overflow(n ? n : 1, type->size_bytes, &end) ||
@@ -165,9 +188,9 @@ static void assign(struct typer *t, uint64_t addr, uint32_t id, uint64_t n)
 		t->no_memory = true;
 }
 
-/* A type that stands for a part of a map or a channel, or for a closure: made once. */
-static uint32_t part_id(struct typer *t, struct sonde_u32_map *map, uint64_t key, const char *fmt,
-	const char *name, uint64_t size_bytes)
+/* A name for what has no type of its own: a part of a map, a channel, a closure. Made once a key. */
+static uint32_t part_id(
+	struct typer *t, struct sonde_u32_map *map, uint64_t key, const char *fmt, const char *name)
 {
 	bool was_new;
 	uint32_t *id = sonde_u32_map_put(map, key, &was_new);
@@ -178,9 +201,26 @@ static uint32_t part_id(struct typer *t, struct sonde_u32_map *map, uint64_t key
 	if (was_new) {
 		char text[1024];
 		snprintf(text, sizeof(text), fmt, name);
-		*id = sonde_go_types_named(t->types, text, size_bytes);
+		*id = sonde_go_types_named(t->types, text, t->go->word_bytes);
 	}
 	return *id;
+}
+
+/* addr points to the start of a part that nothing else types: call it so. Its pointers are the caller's to follow. */
+static void assign_part(struct typer *t, uint64_t addr, uint32_t id)
+{
+	struct sonde_go_span *s;
+	uint32_t slot;
+	if (!id || !sonde_go_heap_find(t->heap, addr, &s, &slot))
+		return;
+	uint64_t start = s->pointers == SONDE_GO_HEADER ? (uint64_t)t->go->layout.header_bytes : 0;
+	uint32_t object = s->first + slot;
+	if (addr != sonde_go_span_addr(s, slot) + start || t->of[object] ||
+		!sonde_core_marks_has(t->marks, object))
+		return;
+	t->of[object] = id;
+	if (sonde_go_type_of(t->types, id)->n_slots && !sonde_u32_vec_push(&t->work, object))
+		t->no_memory = true;
 }
 
 static void walk_swiss_map(
@@ -188,10 +228,7 @@ static void walk_swiss_map(
 {
 	const struct sonde_go_layout *l = &t->go->layout;
 	uint64_t directory, len, table, groups, mask;
-	assign(t, addr,
-		part_id(t, &t->map_parts, (uint64_t)id << 2, "%s header", type->name,
-			l->sizeof_swiss_map),
-		0);
+	assign_part(t, addr, part_id(t, &t->map_parts, (uint64_t)id << 2, "%s header", type->name));
 	if (!sonde_go_read(t->go, addr, l->swiss_dir_ptr, &directory) ||
 		!sonde_go_read(t->go, addr, l->swiss_dir_len, &len) || !directory)
 		return;
@@ -199,10 +236,8 @@ static void walk_swiss_map(
 		assign(t, directory, type->group, 1);
 		return;
 	}
-	assign(t, directory,
-		part_id(t, &t->map_parts, (uint64_t)id << 2 | 1, "%s directory", type->name,
-			t->go->word_bytes),
-		len);
+	assign_part(t, directory,
+		part_id(t, &t->map_parts, (uint64_t)id << 2 | 1, "%s directory", type->name));
 	uint64_t last = 0;
 	for (uint64_t i = 0; i < len; i++, last = table) {
 		if (!sonde_go_read_word(t->go, directory + i * t->go->word_bytes, &table))
@@ -210,10 +245,8 @@ static void walk_swiss_map(
 		if (table ==
 			last) /* tables of smaller depth stand in the directory several times */
 			continue;
-		assign(t, table,
-			part_id(t, &t->map_parts, (uint64_t)id << 2 | 2, "%s table", type->name,
-				l->swiss_table_groups.offset + 2 * t->go->word_bytes),
-			0);
+		assign_part(t, table,
+			part_id(t, &t->map_parts, (uint64_t)id << 2 | 2, "%s table", type->name));
 		if (sonde_go_read(t->go, table, l->swiss_table_groups, &groups) &&
 			sonde_go_read(t->go, table, l->swiss_table_mask, &mask) &&
 			mask < UINT64_MAX)
@@ -227,22 +260,20 @@ static void walk_old_map(
 {
 	const struct sonde_go_layout *l = &t->go->layout;
 	uint64_t b, buckets, old;
-	assign(t, addr,
-		part_id(t, &t->map_parts, (uint64_t)id << 2, "%s header", type->name,
-			l->sizeof_hmap),
-		0);
+	assign_part(t, addr, part_id(t, &t->map_parts, (uint64_t)id << 2, "%s header", type->name));
 	if (!sonde_go_read(t->go, addr, l->hmap_b, &b) ||
 		!sonde_go_read(t->go, addr, l->hmap_buckets, &buckets) ||
 		!sonde_go_read(t->go, addr, l->hmap_oldbuckets, &old) || b > 60)
 		return;
 	assign(t, buckets, type->group, UINT64_C(1) << b);
 	assign(t, old, type->group, UINT64_C(1) << (b ? b - 1 : 0));
-	/* Overflow buckets: the last word of each bucket. */
+	/* Overflow buckets: the last word of each bucket. Buckets are full to 6.5 of 8: there are few of them. */
+	uint64_t budget = (UINT64_C(2) << b) + 1024;
 	const struct sonde_go_type *bucket = sonde_go_type_of(t->types, type->group);
 	struct sonde_target_run cache = {0};
-	for (uint64_t i = 0; bucket->size_bytes > t->go->word_bytes && i >> b == 0; i++) {
+	for (uint64_t i = 0; bucket->size_bytes > t->go->word_bytes && i >> b == 0 && budget; i++) {
 		uint64_t next = buckets + (i + 1) * bucket->size_bytes - t->go->word_bytes;
-		for (int chain = 0; chain < 1024; chain++) {
+		for (; budget; budget--) {
 			const uint8_t *p = sonde_target_bytes_cached(
 				t->go->target, &cache, next, t->go->word_bytes);
 			uint64_t overflow = p ? word_at(t, p) : 0;
@@ -270,32 +301,103 @@ static void walk_map(struct typer *t, uint64_t addr, uint32_t id)
 		walk_old_map(t, addr, id, type);
 }
 
-static void walk_chan(struct typer *t, uint64_t addr, uint32_t id)
+/* Values on their way: each waiting goroutine's sudog points to one, on its stack or on the heap. */
+static void walk_waiters(struct typer *t, uint64_t chan, struct sonde_go_field queue, uint32_t elem)
+{
+	uint64_t sudog, value;
+	if (!sonde_go_read(t->go, chan, queue, &sudog))
+		return;
+	for (int i = 0; sudog && i < MAX_WAITERS; i++) {
+		if (sonde_go_read(t->go, sudog, t->go->layout.sudog_elem, &value) && value)
+			walk_memory(t, value, elem);
+		if (!sonde_go_read(t->go, sudog, t->go->layout.sudog_next, &sudog))
+			return;
+	}
+}
+
+/* A channel at addr of the channel type id; elem is the type of its values. */
+static void walk_hchan(struct typer *t, uint64_t addr, uint64_t key, const char *fmt,
+	const char *name, uint32_t elem)
 {
 	const struct sonde_go_layout *l = &t->go->layout;
-	const struct sonde_go_type *type = sonde_go_type_of(t->types, id);
 	const struct sonde_go_type *hchan = sonde_go_types_slots(t->types, t->hchan_id);
 	uint64_t buffer, n;
 	struct sonde_go_span *s;
 	uint32_t slot;
-	if (!sonde_go_heap_find(t->heap, addr, &s, &slot))
+	/* Once a channel: it is typed the first time. */
+	if (!sonde_go_heap_find(t->heap, addr, &s, &slot) || t->of[s->first + slot] ||
+		!sonde_core_marks_has(t->marks, s->first + slot))
 		return;
-	uint32_t named = part_id(t, &t->hchans, id, "%s", type->name, hchan->size_bytes);
-	struct sonde_go_type *part = sonde_go_type_of(t->types, named);
-	if (named && !part->n_slots && hchan->n_slots) {
+	uint32_t id = part_id(t, &t->hchans, key, fmt, name);
+	struct sonde_go_type *part = sonde_go_type_of(t->types, id);
+	if (id && !part->n_slots && hchan->n_slots) {
 		part->slots = hchan->slots;
 		part->n_slots = hchan->n_slots;
 	}
-	bool known = t->of[s->first + slot] != 0;
-	/* One that holds values without pointers has them behind itself, in a slot that is not scanned. */
-	if (!known && sonde_core_marks_has(t->marks, s->first + slot)) {
-		t->of[s->first + slot] = named;
-		if (!sonde_u32_vec_push(&t->work, s->first + slot))
-			t->no_memory = true;
-	}
-	if (!known && sonde_go_read(t->go, addr, l->hchan_buf, &buffer) &&
+	/* One whose values have no pointers has them behind itself, in a slot that is not scanned. */
+	t->of[s->first + slot] = id;
+	if (!sonde_u32_vec_push(&t->work, s->first + slot))
+		t->no_memory = true;
+	if (sonde_go_read(t->go, addr, l->hchan_buf, &buffer) &&
 		sonde_go_read(t->go, addr, l->hchan_dataqsiz, &n) && n)
-		assign(t, buffer, type->elem, n);
+		assign(t, buffer, elem, n);
+	walk_waiters(t, addr, l->hchan_recvq, elem);
+	walk_waiters(t, addr, l->hchan_sendq, elem);
+}
+
+static void walk_chan(struct typer *t, uint64_t addr, uint32_t id)
+{
+	const struct sonde_go_type *type = sonde_go_type_of(t->types, id);
+	walk_hchan(t, addr, (uint64_t)id << 1, "%s", type->name, type->elem);
+}
+
+/* A channel that only a blocked goroutine's sudog leads to: it knows the type of its values. */
+static void walk_untyped_chan(struct typer *t, uint64_t addr)
+{
+	uint64_t elem;
+	if (!sonde_go_read(t->go, addr, t->go->layout.hchan_elemtype, &elem))
+		return;
+	uint32_t id = sonde_go_types_runtime(t->types, elem);
+	if (id)
+		walk_hchan(t, addr, (uint64_t)id << 1 | 1, "chan %s",
+			sonde_go_type_of(t->types, id)->name, id);
+}
+
+enum { MAX_CAPTURED = 256 };
+
+/* The record of the closure whose code begins at f: its name, and what it captured as far as DWARF says. */
+static uint32_t closure_id(struct typer *t, const struct sonde_pcfunc *f)
+{
+	bool was_new;
+	uint32_t *known = sonde_u32_map_put(&t->closures, f->entry, &was_new);
+	if (!known) {
+		t->no_memory = true;
+		return 0;
+	}
+	if (!was_new)
+		return *known;
+	*known = 0;
+	sonde_cleanup(sonde_dwarf_captured_vec) struct sonde_dwarf_captured_vec captured = {0};
+	struct sonde_error *err =
+		sonde_dwarf_captured_at(t->go->dwarf, f->entry - t->go->bias, &captured);
+	if (err)
+		t->no_memory = true;
+	sonde_error_free(err);
+	struct sonde_go_part parts[MAX_CAPTURED];
+	size_t n = 0;
+	uint64_t size = t->go->word_bytes;
+	for (size_t i = 0; i < captured.n && n < MAX_CAPTURED; i++) {
+		uint32_t type = sonde_go_types_dwarf(t->types, captured.items[i].type);
+		uint64_t end = captured.items[i].offset_bytes +
+			sonde_go_type_of(t->types, type)->size_bytes;
+		parts[n++] = (struct sonde_go_part){captured.items[i].offset_bytes, type};
+		size = sonde_max(size, end);
+	}
+	char name[1024];
+	snprintf(name, sizeof(name), "closure %s", f->name);
+	uint32_t id = sonde_go_types_composed(t->types, name, size, parts, n);
+	*sonde_u32_map_put(&t->closures, f->entry, NULL) = id;
+	return id;
 }
 
 static void walk_func(struct typer *t, uint64_t addr)
@@ -304,13 +406,10 @@ static void walk_func(struct typer *t, uint64_t addr)
 	struct sonde_pcfunc f;
 	struct sonde_go_span *s;
 	uint32_t slot;
-	if (!sonde_go_heap_find(t->heap, addr, &s, &slot) || sonde_go_span_addr(s, slot) != addr ||
-		t->of[s->first + slot] || !sonde_go_read_word(t->go, addr, &pc) ||
-		!sonde_go_function_at(t->go, pc, &f, NULL) || f.entry != pc)
-		return;
-	uint32_t id = part_id(t, &t->closures, pc, "closure %s", f.name, t->go->word_bytes);
-	if (sonde_core_marks_has(t->marks, s->first + slot))
-		t->of[s->first + slot] = id;
+	if (sonde_go_heap_find(t->heap, addr, &s, &slot) && sonde_go_span_addr(s, slot) == addr &&
+		!t->of[s->first + slot] && sonde_go_read_word(t->go, addr, &pc) &&
+		sonde_go_function_at(t->go, pc, &f, NULL) && f.entry == pc)
+		assign_part(t, addr, closure_id(t, &f));
 }
 
 /* The data word of an interface whose dynamic type stands at type_addr. */
@@ -388,7 +487,8 @@ static void walk_value(struct typer *t, const uint8_t *bytes, uint64_t len, uint
 			const struct sonde_go_type *array = sonde_go_type_of(t->types, slot->elem);
 			const struct sonde_go_type *elem = sonde_go_type_of(t->types, array->elem);
 			uint64_t at = slot->offset_bytes;
-			for (uint64_t k = 0; k < array->count && at + elem->size_bytes <= len;
+			for (uint64_t k = 0; elem->size_bytes && k < array->count &&
+				at + elem->size_bytes <= len;
 				k++, at += elem->size_bytes)
 				walk_value(t, bytes + at, elem->size_bytes, array->elem, depth + 1);
 			continue;
@@ -621,6 +721,42 @@ static void type_goroutines(struct typer *t, const struct sonde_goroutines *gs)
 		assign(t, gs->all.items[i].addr, id, 0);
 		drain(t);
 	}
+	const struct sonde_go_layout *l = &t->go->layout;
+	for (size_t i = 0; i < gs->all.n; i++) {
+		uint64_t sudog, chan;
+		if (!sonde_go_read(t->go, gs->all.items[i].addr, l->g_waiting_on, &sudog))
+			continue;
+		for (int k = 0; sudog && k < MAX_SELECT_CASES; k++) {
+			if (sonde_go_read(t->go, sudog, l->sudog_c, &chan))
+				walk_untyped_chan(t, chan);
+			if (!sonde_go_read(t->go, sudog, l->sudog_waitlink, &sudog))
+				break;
+		}
+		drain(t);
+	}
+}
+
+/* Finalizers say the type of their object; their functions and those of cleanups are closures. */
+static void type_specials(struct typer *t)
+{
+	for (size_t i = 0; i < t->heap->specials.n; i++) {
+		const struct sonde_go_special *s = &t->heap->specials.items[i];
+		if (!sonde_core_marks_has(t->marks, s->object))
+			continue;
+		const struct sonde_go_span *span = sonde_go_heap_span_of(t->heap, s->object);
+		uint32_t pointer =
+			s->object_type ? sonde_go_types_runtime(t->types, s->object_type) : 0;
+		assign(t, sonde_go_span_addr(span, s->object - span->first),
+			sonde_go_type_of(t->types, pointer)->elem, 0);
+		for (size_t k = 0; k < SONDE_ARRAY_LEN(s->words); k++) {
+			if (s->kind == SONDE_GO_WEAK_HANDLE)
+				assign_part(t, s->words[k],
+					part_id(t, &t->map_parts, 3, "%s", "weak handle"));
+			else
+				walk_func(t, s->words[k]);
+		}
+		drain(t);
+	}
 }
 
 static void type_all(struct typer *t, const struct sonde_goroutines *gs)
@@ -629,9 +765,10 @@ static void type_all(struct typer *t, const struct sonde_goroutines *gs)
 	t->hchan_id = hchan ? sonde_go_types_dwarf(t->types, hchan->id) : 0;
 	type_headers(t);
 	type_globals(t);
+	type_specials(t);
 	if (gs) {
-		type_goroutines(t, gs);
 		type_frames(t, gs);
+		type_goroutines(t, gs);
 	}
 }
 
@@ -654,7 +791,7 @@ struct sonde_error *sonde_core_type_heap(const struct sonde_go_heap *heap,
 	sonde_go_masks_deinit(&t.masks);
 	sonde_u32_vec_deinit(&t.work);
 	static_vec_deinit(&t.statics);
-	sonde_u32_map_deinit(&t.static_seen);
+	sonde_u64_map_deinit(&t.static_seen);
 	sonde_u32_map_deinit(&t.closures);
 	sonde_u32_map_deinit(&t.map_parts);
 	sonde_u32_map_deinit(&t.hchans);

@@ -77,13 +77,13 @@ static void read_label_list(
 
 /* map[string]string of Go <= 1.23 (runtime/map.go bmap): 8 top hashes, 8 keys, 8 values, overflow. */
 static void read_old_buckets(struct reader *r, struct sonde_goroutine *g, uint64_t buckets,
-	uint64_t n, struct sonde_go_label *labels)
+	uint64_t n, unsigned *budget, struct sonde_go_label *labels)
 {
 	unsigned word = r->go->word_bytes;
 	uint64_t bucket_bytes = OLD_MAP_SLOTS + OLD_MAP_SLOTS * 4 * word + word;
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t bucket = buckets + i * bucket_bytes;
-		for (int chain = 0; bucket && chain < MAX_BUCKETS; chain++) {
+		for (; bucket && *budget; --*budget) {
 			for (int slot = 0; slot < OLD_MAP_SLOTS; slot++) {
 				uint8_t top;
 				if (!sonde_target_read_u8(r->go->target, bucket + slot, &top))
@@ -109,9 +109,10 @@ static void read_label_map(
 		!sonde_go_read(r->go, hmap, l->hmap_buckets, &buckets) ||
 		!sonde_go_read(r->go, hmap, l->hmap_oldbuckets, &old) || b > 12)
 		return;
-	read_old_buckets(r, g, buckets, buckets ? UINT64_C(1) << b : 0, labels);
+	unsigned budget = MAX_BUCKETS;
+	read_old_buckets(r, g, buckets, buckets ? UINT64_C(1) << b : 0, &budget, labels);
 	if (old) /* growing: what has not moved yet; same-size growth keeps the number of buckets */
-		read_old_buckets(r, g, old, UINT64_C(1) << (b ? b - 1 : 0), labels);
+		read_old_buckets(r, g, old, UINT64_C(1) << (b ? b - 1 : 0), &budget, labels);
 }
 
 static void read_labels(struct reader *r, struct sonde_goroutine *g)

@@ -72,6 +72,13 @@ struct sonde_error *sonde_goroutines_open(
 void sonde_goroutines_free(struct sonde_goroutines *gs);
 SONDE_DEFINE_CLEANUP(sonde_goroutines)
 
+/* Its frames, n_frames of them, innermost first; NULL where no goroutine has any. */
+static inline const struct sonde_go_frame *sonde_goroutine_frames(
+	const struct sonde_goroutines *gs, const struct sonde_goroutine *g)
+{
+	return gs->frames.items ? gs->frames.items + g->first_frame : NULL;
+}
+
 /* The calls of a frame, innermost first; at most max; returns how many there are. */
 size_t sonde_go_frame_calls(const struct sonde_go *go, const struct sonde_go_frame *f,
 	struct sonde_pccall *calls, size_t max);

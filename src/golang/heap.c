@@ -3,12 +3,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/cycle.h"
 
 enum {
 	CHUNK_SHIFT =
 		26, /* 64 MB: the runtime's arena on 64-bit machines; only a table size here */
 	MAX_SPECIALS = 1 << 26,
-	MAX_SPECIALS_OF_SPAN = 1 << 20,
+	MIN_SLOT_BYTES = 8,
+	MAX_UNREADABLE = 1 << 25, /* a truncated core may lack most of a heap of 256 GB */
 	/* sizeof(spanInlineMarkBits), runtime/mgcmark_greenteagc.go, Go 1.26 and 1.27 (1.25 as an experiment). */
 	INLINE_MARKS_BYTES = 128,
 	INLINE_MARKS_MIN_SLOT_BYTES = 16,
@@ -39,17 +41,33 @@ static void load_span(const struct sonde_go_layout *l, const uint8_t *bytes, str
 	};
 }
 
-/* What the rest of this file relies on. */
-static bool span_is_sane(const struct sonde_go_layout *l, const struct raw_span *r)
+/* All of [start, end) is in mappings of the target, whether their bytes are there or not. */
+static bool is_mapped(
+	struct sonde_target *t, uint64_t start, uint64_t end, const struct sonde_mapping **cache)
 {
+	while (start < end) {
+		if (!*cache || start < (*cache)->start || start >= (*cache)->end)
+			*cache = sonde_target_mapping_find(t, start);
+		if (!*cache)
+			return false;
+		start = (*cache)->end;
+	}
+	return true;
+}
+
+/* What the rest of this file relies on. Spans are bounded by the address space, so that no record sizes an allocation. */
+static bool span_is_sane(
+	const struct sonde_go *go, const struct raw_span *r, const struct sonde_mapping **cache)
+{
+	const struct sonde_go_layout *l = &go->layout;
 	uint64_t bytes, end, used;
 	return r->base && r->base % (uint64_t)l->page_bytes == 0 && r->n_pages &&
 		r->n_pages <= UINT32_MAX &&
 		!__builtin_mul_overflow(r->n_pages, (uint64_t)l->page_bytes, &bytes) &&
-		!__builtin_add_overflow(r->base, bytes, &end) && r->slot_bytes && r->n_slots &&
-		r->n_slots <= UINT16_MAX &&
+		!__builtin_add_overflow(r->base, bytes, &end) && r->slot_bytes >= MIN_SLOT_BYTES &&
+		r->n_slots && r->n_slots <= UINT16_MAX &&
 		!__builtin_mul_overflow(r->n_slots, r->slot_bytes, &used) && used <= bytes &&
-		r->free_index <= r->n_slots;
+		r->free_index <= r->n_slots && is_mapped(go->target, r->base, end, cache);
 }
 
 static enum sonde_go_pointers pointers_of(const struct sonde_go_layout *l, const struct raw_span *r)
@@ -97,11 +115,63 @@ static int by_base(const void *a, const void *b)
 	return x->base < y->base ? -1 : x->base > y->base;
 }
 
-struct span_source {
-	uint64_t base, specials;
+/* Where the last look-ups ended: span records, bitmaps and pages each lie side by side. */
+struct span_caches {
+	struct sonde_target_run records, bits, pages;
+	const struct sonde_mapping *mapping;
+	uint64_t
+		unreadable_left; /* slots and pages that may still come without bytes behind them */
 };
 
-/* Read all mspans: fill h->spans, unsorted, `first` unset; the head of each special list goes into *sources. */
+/* Add a span in use. Spans without memory are bounded in number: nothing else bounds what their records claim. */
+static struct sonde_error *take_span(struct sonde_go_heap *h, const struct raw_span *r,
+	struct span_caches *caches, struct sonde_u64_vec *heads)
+{
+	struct sonde_go *go = h->go;
+	uint64_t span_bytes = r->n_pages * (uint64_t)go->layout.page_bytes;
+	const uint8_t *host =
+		sonde_target_bytes_cached(go->target, &caches->pages, r->base, span_bytes);
+	if (!host && r->n_slots + r->n_pages > caches->unreadable_left) {
+		sonde_notes_add(go->notes, "heap spans without memory left out: bytes", span_bytes,
+			"0x%" PRIx64, r->base);
+		return NULL;
+	}
+	struct sonde_go_span *s = &h->spans[h->n_spans++];
+	*s = (struct sonde_go_span){
+		.base = r->base,
+		.slot_bytes = r->slot_bytes,
+		.host = host,
+		.alloc_bits = r->alloc_bits ? sonde_target_bytes_cached(go->target, &caches->bits,
+						      r->alloc_bits, (r->n_slots + 7) / 8)
+					    : NULL,
+		.large_type = r->large_type,
+		.n_slots = (uint32_t)r->n_slots,
+		.n_pages = (uint32_t)r->n_pages,
+		.free_index = (uint16_t)r->free_index,
+		.pointers = pointers_of(&go->layout, r),
+		.size_class = r->class >> 1,
+		.reciprocal = reciprocal_of(r),
+	};
+	h->in_use_bytes += span_bytes;
+	if (!host) {
+		caches->unreadable_left -= r->n_slots + r->n_pages;
+		h->n_unreadable_spans++;
+		sonde_notes_add(go->notes, "heap span not (wholly) readable: bytes", span_bytes,
+			"0x%" PRIx64, r->base);
+	}
+	if (!s->alloc_bits && r->free_index < r->n_slots)
+		sonde_notes_add(go->notes, "allocation bits of a heap span not readable", 0,
+			"0x%" PRIx64, r->base);
+	if (s->pointers == SONDE_GO_USER_ARENA)
+		sonde_notes_add(go->notes, "user arena chunk not scanned: bytes", span_bytes,
+			"0x%" PRIx64, r->base);
+	if (r->specials &&
+		!(sonde_u64_vec_push(heads, r->base) && sonde_u64_vec_push(heads, r->specials)))
+		return &sonde_enomem;
+	return NULL;
+}
+
+/* Read all mspans: fill h->spans, unsorted, `first` unset; *heads gets pairs of span base and list of specials. */
 static struct sonde_error *read_spans(
 	struct sonde_go_heap *h, const uint8_t *list, uint64_t n, struct sonde_u64_vec *heads)
 {
@@ -110,12 +180,12 @@ static struct sonde_error *read_spans(
 	h->spans = sonde_new_array(struct sonde_go_span, n);
 	if (!h->spans)
 		return &sonde_enomem;
-	struct sonde_target_run cache = {0}, bits_cache = {0}, page_cache = {0};
+	struct span_caches caches = {.unreadable_left = MAX_UNREADABLE};
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t addr = 0;
 		memcpy(&addr, list + i * go->word_bytes, go->word_bytes);
-		const uint8_t *bytes =
-			sonde_target_bytes_cached(go->target, &cache, addr, l->sizeof_mspan);
+		const uint8_t *bytes = sonde_target_bytes_cached(
+			go->target, &caches.records, addr, l->sizeof_mspan);
 		if (!bytes) {
 			sonde_notes_add(go->notes, "heap span record not readable", 0,
 				"mspan at 0x%" PRIx64, addr);
@@ -127,46 +197,11 @@ static struct sonde_error *read_spans(
 			h->manual_bytes += r.n_pages * (uint64_t)l->page_bytes;
 		if (r.state != l->state_in_use)
 			continue;
-		if (!span_is_sane(l, &r)) {
+		if (!span_is_sane(go, &r, &caches.mapping))
 			sonde_notes_add(go->notes, "heap span record damaged", 0,
 				"mspan at 0x%" PRIx64, addr);
-			continue;
-		}
-		struct sonde_go_span *s = &h->spans[h->n_spans++];
-		uint64_t span_bytes = r.n_pages * (uint64_t)l->page_bytes;
-		*s = (struct sonde_go_span){
-			.base = r.base,
-			.slot_bytes = r.slot_bytes,
-			.host = sonde_target_bytes_cached(
-				go->target, &page_cache, r.base, span_bytes),
-			.alloc_bits = r.alloc_bits
-				? sonde_target_bytes_cached(go->target, &bits_cache, r.alloc_bits,
-					  (r.n_slots + 7) / 8)
-				: NULL,
-			.large_type = r.large_type,
-			.n_slots = (uint32_t)r.n_slots,
-			.n_pages = (uint32_t)r.n_pages,
-			.free_index = (uint16_t)r.free_index,
-			.pointers = pointers_of(l, &r),
-			.size_class = r.class >> 1,
-			.reciprocal = reciprocal_of(&r),
-		};
-		h->in_use_bytes += span_bytes;
-		if (!s->host) {
-			h->n_unreadable_spans++;
-			sonde_notes_add(go->notes, "heap span not (wholly) readable: bytes",
-				span_bytes, "0x%" PRIx64, r.base);
-		}
-		if (!s->alloc_bits && r.free_index < r.n_slots)
-			sonde_notes_add(go->notes, "allocation bits of a heap span not readable", 0,
-				"0x%" PRIx64, r.base);
-		if (s->pointers == SONDE_GO_USER_ARENA)
-			sonde_notes_add(go->notes, "user arena chunk not scanned: bytes",
-				span_bytes, "0x%" PRIx64, r.base);
-		if (r.specials &&
-			!(sonde_u64_vec_push(heads, r.base) &&
-				sonde_u64_vec_push(heads, r.specials)))
-			return &sonde_enomem;
+		else
+			SONDE_TRY(take_span(h, &r, &caches, heads));
 	}
 	return NULL;
 }
@@ -246,6 +281,8 @@ static void read_special_words(
 	} else if (kind == l->special_kind_weak_handle) {
 		f = l->special_weak_handle;
 		s->kind = SONDE_GO_WEAK_HANDLE;
+	} else {
+		sonde_go_read(go, addr, l->special_object_type, &s->object_type);
 	}
 	s->addr = addr + f.offset;
 	for (size_t i = 0; f.size && i < n_words; i++)
@@ -265,9 +302,11 @@ static struct sonde_error *read_specials(struct sonde_go_heap *h, const struct s
 	const struct sonde_go_layout *l = &go->layout;
 	for (size_t i = 0; i + 1 < heads->n; i += 2) {
 		uint64_t base = heads->items[i], addr = heads->items[i + 1], next = 0;
+		struct sonde_cycle cycle = sonde_cycle_from(addr);
 		for (size_t n = 0; addr; addr = next, n++) {
 			uint64_t kind, offset;
-			if (n == MAX_SPECIALS_OF_SPAN ||
+			if (h->specials.n >= MAX_SPECIALS ||
+				(n && sonde_cycle_closed(&cycle, addr)) ||
 				!sonde_go_read(go, addr, l->special_kind, &kind) ||
 				!sonde_go_read(go, addr, l->special_offset, &offset) ||
 				!sonde_go_read(go, addr, l->special_next, &next)) {
@@ -290,7 +329,7 @@ static struct sonde_error *read_specials(struct sonde_go_heap *h, const struct s
 			read_special_words(h, addr, (int64_t)kind, s);
 		}
 	}
-	qsort(h->specials.items, h->specials.n, sizeof(*h->specials.items), by_object);
+	sonde_vec_sort(&h->specials, by_object);
 	for (size_t i = h->specials.n; i-- > 0;) {
 		struct sonde_go_span *s = (struct sonde_go_span *)sonde_go_heap_span_of(
 			h, h->specials.items[i].object);

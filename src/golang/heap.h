@@ -48,6 +48,7 @@ struct sonde_go_special {
 	enum sonde_go_special_kind kind;
 	uint64_t addr; /* of the pointer words below */
 	uint64_t words[3]; /* heap pointers, 0 = none */
+	uint64_t object_type; /* FINALIZER: descriptor of the pointer to the object; 0 = none */
 };
 SONDE_DEFINE_VEC(sonde_go_specials, struct sonde_go_special)
 

@@ -59,6 +59,7 @@
 	F(special_kind, "runtime.special", "kind", REQUIRED)                                      \
 	F(special_offset, "runtime.special", "offset", REQUIRED)                                  \
 	F(special_finalizer, "runtime.specialfinalizer", "fn", REQUIRED)                          \
+	F(special_object_type, "runtime.specialfinalizer", "ot", OPTIONAL)                        \
 	F(special_cleanup, "runtime.specialCleanup", "cleanup|fn", OPTIONAL)                      \
 	F(special_weak_handle, "runtime.specialWeakHandle", "handle", OPTIONAL)                   \
 	F(finblock_link, "runtime.finBlock|runtime.finblock", "alllink", REQUIRED)                \
@@ -112,6 +113,13 @@
 	F(hmap_b, "runtime.hmap", "B", OPTIONAL)                                                  \
 	F(hmap_buckets, "runtime.hmap", "buckets", OPTIONAL)                                      \
 	F(hmap_oldbuckets, "runtime.hmap", "oldbuckets", OPTIONAL)                                \
+	F(hchan_recvq, "runtime.hchan", "recvq.first", REQUIRED)                                  \
+	F(hchan_sendq, "runtime.hchan", "sendq.first", REQUIRED)                                  \
+	F(sudog_c, "runtime.sudog", "c.vu|c", REQUIRED)                                           \
+	F(sudog_waitlink, "runtime.sudog", "waitlink", REQUIRED)                                  \
+	F(g_waiting_on, "runtime.g", "waiting", REQUIRED)                                         \
+	F(sudog_next, "runtime.sudog", "next", REQUIRED)                                          \
+	F(sudog_elem, "runtime.sudog", "elem.vu|elem", REQUIRED)                                  \
 	F(hchan_buf, "runtime.hchan", "buf", REQUIRED)                                            \
 	F(hchan_dataqsiz, "runtime.hchan", "dataqsiz", REQUIRED)                                  \
 	F(hchan_elemtype, "runtime.hchan", "elemtype", REQUIRED)                                  \

@@ -7,6 +7,8 @@
 enum {
 	MAX_DEPTH = 100,
 	MAX_FIELDS = 1 << 16,
+	MAX_VISITS = 1
+		<< 24, /* types that one mask is put together from: a byte of mask each at least */
 	KIND_MASK = 31,
 };
 /* A type with more pointer data than this is taken for damage: 64 MB of mask. */
@@ -101,17 +103,62 @@ static uint64_t word_behind(const struct sonde_go *go, uint64_t type, unsigned w
 	return v;
 }
 
-/* Write the mask of the type at addr into `to` from bit `at`, n_bits in all; as runtime/type.go buildGCMask. */
-static bool build(const struct sonde_go *go, uint64_t addr, uint64_t *to, uint64_t at,
-	uint64_t n_bits, int depth)
+struct builder {
+	const struct sonde_go *go;
+	uint64_t *to, n_bits;
+	unsigned n_visits;
+};
+
+/* Write the mask of the type at addr into `to` from bit `at` on; as runtime/type.go buildGCMask. */
+static bool build(struct builder *b, uint64_t addr, uint64_t at, int depth);
+
+static bool build_array(struct builder *b, uint64_t addr, uint64_t at, int depth)
 {
+	uint64_t elem = word_behind(b->go, addr, 0), count = word_behind(b->go, addr, 2);
+	struct descriptor e;
+	if (!read_descriptor(b->go, elem, &e))
+		return false;
+	for (uint64_t i = 0; i < count && e.ptr_bytes; i++) {
+		if (!build(b, elem, at + i * (e.size_bytes / b->go->word_bytes), depth + 1))
+			return false;
+	}
+	return true;
+}
+
+static bool build_struct(
+	struct builder *b, uint64_t addr, uint64_t at, uint64_t size_bytes, int depth)
+{
+	const struct sonde_go *go = b->go;
+	uint64_t fields = word_behind(go, addr, 1), count = word_behind(go, addr, 2), end = 0;
+	for (uint64_t i = 0; i < count && i < MAX_FIELDS; i++) {
+		uint64_t field = fields + i * 3 * go->word_bytes, type, offset;
+		struct descriptor e;
+		if (!sonde_go_read_word(go, field + go->word_bytes, &type) ||
+			!sonde_go_read_word(go, field + 2 * go->word_bytes, &offset) ||
+			offset > size_bytes)
+			return false;
+		/* Fields without pointers may have a size that is no multiple of a word. */
+		if (!read_descriptor(go, type, &e) || !e.ptr_bytes)
+			continue;
+		if (offset < end || e.size_bytes > size_bytes - offset)
+			return false;
+		end = offset + e.size_bytes;
+		if (!build(b, type, at + offset / go->word_bytes, depth + 1))
+			return false;
+	}
+	return true;
+}
+
+static bool build(struct builder *b, uint64_t addr, uint64_t at, int depth)
+{
+	const struct sonde_go *go = b->go;
 	struct descriptor d;
-	if (depth > MAX_DEPTH || !read_descriptor(go, addr, &d))
+	if (depth > MAX_DEPTH || ++b->n_visits > MAX_VISITS || !read_descriptor(go, addr, &d))
 		return false;
 	uint64_t n = d.ptr_bytes / go->word_bytes;
 	if (n == 0)
 		return true;
-	if (at > n_bits || n > n_bits - at)
+	if (at > b->n_bits || n > b->n_bits - at)
 		return false;
 	uint64_t mask = d.gcdata;
 	if (d.on_demand) {
@@ -124,51 +171,23 @@ static bool build(const struct sonde_go *go, uint64_t addr, uint64_t *to, uint64
 		const uint8_t *program = NULL;
 		if (sonde_target_read_u32(go->target, mask, &len))
 			program = sonde_target_bytes(go->target, mask + 4, len);
-		/* A program starts at a word boundary of its type only when it is the whole: build alone, then copy. */
-		return at == 0 && program && sonde_go_gc_program_run(program, len, to, n);
+		/* A program starts at a word of `to` only when it is the whole. */
+		return at == 0 && program && sonde_go_gc_program_run(program, len, b->to, n);
 	}
 	const uint8_t *bits = mask ? sonde_target_bytes(go->target, mask, (n + 7) / 8) : NULL;
 	if (bits) {
-		put_bits(to, at, bits, n);
+		put_bits(b->to, at, bits, n);
 		return true;
 	}
-	if (d.kind == SONDE_GO_KIND_ARRAY) {
-		uint64_t elem = word_behind(go, addr, 0), count = word_behind(go, addr, 2);
-		struct descriptor e;
-		if (!read_descriptor(go, elem, &e))
-			return false;
-		for (uint64_t i = 0; i < count && e.ptr_bytes; i++) {
-			if (!build(go, elem, to, at + i * (e.size_bytes / go->word_bytes), n_bits,
-				    depth + 1))
-				return false;
-		}
-		return true;
-	}
-	if (d.kind == SONDE_GO_KIND_STRUCT) {
-		uint64_t fields = word_behind(go, addr, 1), count = word_behind(go, addr, 2);
-		for (uint64_t i = 0; i < count && i < MAX_FIELDS; i++) {
-			uint64_t field = fields + i * 3 * go->word_bytes, type, offset;
-			struct descriptor e;
-			if (!sonde_go_read_word(go, field + go->word_bytes, &type) ||
-				!sonde_go_read_word(go, field + 2 * go->word_bytes, &offset) ||
-				offset > d.size_bytes)
-				return false;
-			/* Fields without pointers may have a size that is no multiple of a word. */
-			if (read_descriptor(go, type, &e) && e.ptr_bytes &&
-				!build(go, type, to, at + offset / go->word_bytes, n_bits,
-					depth + 1))
-				return false;
-		}
-		return true;
-	}
-	return false;
+	if (d.kind == SONDE_GO_KIND_ARRAY)
+		return build_array(b, addr, at, depth);
+	return d.kind == SONDE_GO_KIND_STRUCT && build_struct(b, addr, at, d.size_bytes, depth);
 }
 
-static const struct sonde_go_mask *make(struct sonde_go_masks *m, uint64_t type_addr)
+static const struct sonde_go_mask *make(
+	struct sonde_go_masks *m, uint64_t type_addr, const struct descriptor *type)
 {
-	struct descriptor d;
-	if (!type_addr || !read_descriptor(m->go, type_addr, &d))
-		return NULL;
+	struct descriptor d = *type;
 	struct sonde_go_mask *mask = sonde_arena_alloc(&m->arena, sizeof(*mask));
 	if (!mask)
 		return NULL;
@@ -176,9 +195,8 @@ static const struct sonde_go_mask *make(struct sonde_go_masks *m, uint64_t type_
 	uint64_t n = d.ptr_bytes / m->go->word_bytes;
 	if (n == 0)
 		return mask;
-	/* Nothing is allocated for a type whose elements could not be in memory. */
 	uint64_t *bits = sonde_arena_array(&m->arena, uint64_t, (n + 63) / 64);
-	if (!bits || !build(m->go, type_addr, bits, 0, n, 0))
+	if (!bits || !build(&(struct builder){m->go, bits, n, 0}, type_addr, 0, 0))
 		return NULL;
 	mask->bits = bits;
 	mask->all_pointers = d.ptr_bytes == d.size_bytes;
@@ -187,14 +205,24 @@ static const struct sonde_go_mask *make(struct sonde_go_masks *m, uint64_t type_
 	return mask;
 }
 
-const struct sonde_go_mask *sonde_go_masks_make_(struct sonde_go_masks *m, uint64_t type_addr)
+const struct sonde_go_mask *sonde_go_masks_make_(
+	struct sonde_go_masks *m, uint64_t type_addr, uint64_t max_bytes)
 {
-	bool was_new;
-	const struct sonde_go_mask **slot = sonde_go_mask_map_put(&m->by_type, type_addr, &was_new);
+	struct descriptor d;
+	const struct sonde_go_mask **known = sonde_go_mask_map_find(&m->by_type, type_addr);
+	if (known) {
+		m->last_type = type_addr;
+		m->last = *known;
+		return *known && (*known)->size_bytes <= max_bytes ? *known : NULL;
+	}
+	/* A type that is larger than the object that names it is not kept: it would have to be built first. */
+	bool sane = type_addr && read_descriptor(m->go, type_addr, &d);
+	if (sane && d.size_bytes > max_bytes)
+		return NULL;
+	const struct sonde_go_mask **slot = sonde_go_mask_map_put(&m->by_type, type_addr, NULL);
 	if (!slot)
 		return NULL;
-	if (was_new)
-		*slot = make(m, type_addr);
+	*slot = sane ? make(m, type_addr, &d) : NULL;
 	m->last_type = type_addr;
 	m->last = *slot;
 	return m->last;

@@ -28,15 +28,20 @@ void sonde_go_masks_init(struct sonde_go_masks *m, const struct sonde_go *go);
 void sonde_go_masks_deinit(struct sonde_go_masks *m);
 SONDE_DEFINE_CLEANUP_DEINIT(sonde_go_masks)
 
-const struct sonde_go_mask *sonde_go_masks_make_(struct sonde_go_masks *m, uint64_t type_addr);
+const struct sonde_go_mask *sonde_go_masks_make_(
+	struct sonde_go_masks *m, uint64_t type_addr, uint64_t max_bytes);
 
-/* The mask of the type whose descriptor stands at type_addr; NULL where it is not readable or makes no sense. */
+/*
+ * The mask of the type whose descriptor stands at type_addr; NULL where it is not readable, makes no sense, or has more
+ * than max_bytes: what the object at hand has room for, so that all masks together are bounded by the heap.
+ */
 static inline const struct sonde_go_mask *sonde_go_masks_find(
-	struct sonde_go_masks *m, uint64_t type_addr)
+	struct sonde_go_masks *m, uint64_t type_addr, uint64_t max_bytes)
 {
-	if (sonde_likely(type_addr == m->last_type))
-		return m->last;
-	return sonde_go_masks_make_(m, type_addr);
+	if (sonde_unlikely(type_addr != m->last_type) || !m->last ||
+		m->last->size_bytes > max_bytes)
+		return sonde_go_masks_make_(m, type_addr, max_bytes);
+	return m->last;
 }
 
 /*

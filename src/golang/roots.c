@@ -3,8 +3,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/cycle.h"
 
-enum { MAX_FINALIZER_BLOCKS = 1 << 20, MAX_DEFERS = 1 << 20, MAX_STACK_OBJECTS = 1 << 16 };
+enum { MAX_STACK_OBJECTS = 1 << 16 };
 
 struct visitor {
 	struct sonde_go *go;
@@ -77,9 +78,11 @@ static void visit_queue(struct visitor *v, uint64_t block, struct sonde_go_field
 	const struct sonde_go_field *words, size_t n_words)
 {
 	const struct sonde_go *go = v->go;
+	struct sonde_cycle cycle = sonde_cycle_from(block);
 	for (int i = 0; block; i++) {
 		uint64_t n, next;
-		if (i == MAX_FINALIZER_BLOCKS || !sonde_go_read(go, block, count, &n) ||
+		if ((i && sonde_cycle_closed(&cycle, block)) ||
+			!sonde_go_read(go, block, count, &n) ||
 			!sonde_go_read(go, block, link, &next)) {
 			sonde_notes_add(go->notes, "queue of finalizers cut short", 0,
 				"block 0x%" PRIx64, block);
@@ -155,12 +158,21 @@ static void emit_stack_word(struct stack_visitor *s, uint64_t addr, uint64_t val
 static void visit_words(struct stack_visitor *s, uint64_t start, uint64_t n, const uint8_t *mask)
 {
 	const struct sonde_go *go = s->v->go;
+	/* In place, and no further than there is memory: a damaged stack may claim any size. */
+	struct sonde_target_run run;
+	if (!n || !sonde_target_run_find(go->target, start, &run))
+		return;
+	uint64_t there = (run.size_bytes - (start - run.start)) / go->word_bytes;
+	if (n > there) {
+		sonde_notes_add(go->notes, "stack words not readable", 0, "from 0x%" PRIx64,
+			start + there * go->word_bytes);
+		n = there;
+	}
+	const uint8_t *words = run.host + (start - run.start);
 	for (uint64_t i = 0; i < n; i++) {
-		uint64_t addr = start + i * go->word_bytes, value;
-		if (mask && !(mask[i >> 3] >> (i & 7) & 1))
-			continue;
-		if (sonde_go_read_word(go, addr, &value))
-			emit_stack_word(s, addr, value);
+		if (!mask || (mask[i >> 3] >> (i & 7) & 1))
+			emit_stack_word(s, start + i * go->word_bytes,
+				load_word(go, words + i * go->word_bytes));
 	}
 }
 
@@ -208,8 +220,11 @@ static void add_stack_objects(struct stack_visitor *s, const struct sonde_go_mod
 		uint64_t bytes =
 			ptr_bytes < 0 ? (uint64_t) - (int64_t)ptr_bytes : (uint64_t)ptr_bytes;
 		o.n_bits = bytes / go->word_bytes;
-		if (o.addr < frame->sp || bytes > o.size_bytes)
-			continue; /* not in the frame yet */
+		if (o.addr < frame->sp || bytes > o.size_bytes || o.addr > s->g->stack_high ||
+			o.size_bytes > s->g->stack_high - o.addr)
+			continue; /* not in the frame yet, or never */
+		if (!sonde_target_bytes(go->target, o.addr, o.size_bytes))
+			continue;
 		if (ptr_bytes < 0) {
 			uint32_t len;
 			const uint8_t *program = NULL;
@@ -329,7 +344,7 @@ static struct stack_object *find_stack_object(struct stack_visitor *s, uint64_t 
 /* Follow pointers into the stack until no stack object is newly reached. */
 static void visit_stack_objects(struct stack_visitor *s)
 {
-	qsort(s->objects.items, s->objects.n, sizeof(*s->objects.items), by_addr);
+	sonde_vec_sort(&s->objects, by_addr);
 	while (s->pending.n) {
 		struct stack_object *o = find_stack_object(s, s->pending.items[--s->pending.n]);
 		if (!o || o->visited)
@@ -355,7 +370,8 @@ static void visit_defers(struct stack_visitor *s)
 	if (!sonde_go_read(go, s->g->addr, l->g_defer, &d))
 		return;
 	uint64_t from = s->g->addr + l->g_defer.offset;
-	for (int i = 0; d && i < MAX_DEFERS; i++) {
+	struct sonde_cycle cycle = sonde_cycle_from(d);
+	for (int i = 0; d && !(i && sonde_cycle_closed(&cycle, d)); i++) {
 		emit_stack_word(s, from, d); /* the record itself, where it is on the heap */
 		if (sonde_go_read(go, d, l->defer_fn, &value))
 			emit_stack_word(s, d + l->defer_fn.offset, value);

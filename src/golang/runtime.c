@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "object/elf.h"
+#include "object/gobuildinfo.h"
 
 enum { MAX_MODULES = 4096, MAX_WAIT_REASONS = 256, MAX_VERSION_BYTES = 256 };
 
@@ -182,12 +183,44 @@ static struct sonde_error *read_wait_reasons(struct sonde_go *go)
 	return NULL;
 }
 
-static struct sonde_error *read_runtime(struct sonde_go *go, struct sonde_elf *exe)
+/* The executable's DWARF, or that of its separate debug file. */
+static struct sonde_error *open_dwarf(
+	struct sonde_go *go, struct sonde_elf *exe, const struct sonde_debugfile_options *debug)
 {
-	SONDE_TRY(sonde_dwarf_open(exe->file->path, go->notes, &go->dwarf));
+	struct sonde_error *err = sonde_dwarf_open(exe->file->path, go->notes, &go->dwarf);
+	if (!err || err->code != SONDE_NOT_FOUND)
+		return err;
+	sonde_cleanup(sonde_elf) struct sonde_elf *separate = NULL;
+	struct sonde_error *none = sonde_debugfile_open(exe, debug, &separate);
+	if (!none) {
+		sonde_error_free(err);
+		return sonde_dwarf_open(separate->file->path, go->notes, &go->dwarf);
+	}
+	sonde_cleanup(sonde_gobuildinfo) struct sonde_gobuildinfo *build = NULL;
+	struct sonde_error *no_build = sonde_gobuildinfo_of_elf(exe, &build);
+	sonde_error_free(no_build);
+	if (build)
+		err = sonde_error_wrap(err,
+			"a %s program, but types, goroutines and heap are found by DWARF (build "
+			"without "
+			"-ldflags=-s and -w, or give the unstripped file with --exe)",
+			build->go_version);
+	else
+		err = sonde_error_wrap(err, "not a Go program, as far as can be seen");
+	struct sonde_error *both =
+		sonde_error_new(SONDE_NOT_FOUND, "%s; %s", err->message, none->message);
+	sonde_error_free(err);
+	sonde_error_free(none);
+	return both;
+}
+
+static struct sonde_error *read_runtime(
+	struct sonde_go *go, struct sonde_elf *exe, const struct sonde_debugfile_options *debug)
+{
+	SONDE_TRY(open_dwarf(go, exe, debug));
 	if (!sonde_dwarf_global_find(go->dwarf, "runtime.buildVersion"))
 		return sonde_error_new(SONDE_NOT_FOUND,
-			"%s: no runtime.buildVersion in its DWARF: not a Go program",
+			"%s: not a Go program (its DWARF has no runtime.buildVersion)",
 			exe->file->path);
 	go->version = sonde_go_string(go, sonde_go_global(go, "runtime.buildVersion", NULL),
 		MAX_VERSION_BYTES, &go->arena);
@@ -202,8 +235,9 @@ static struct sonde_error *read_runtime(struct sonde_go *go, struct sonde_elf *e
 	return read_wait_reasons(go);
 }
 
-struct sonde_error *sonde_go_open(struct sonde_target *target, struct sonde_notes *notes,
-	const struct sonde_log *log, struct sonde_go **ret)
+struct sonde_error *sonde_go_open(struct sonde_target *target,
+	const struct sonde_debugfile_options *debug, struct sonde_notes *notes,
+	struct sonde_go **ret)
 {
 	const char *why = "";
 	struct sonde_elf *exe = sonde_target_exe(target, &why);
@@ -219,8 +253,7 @@ struct sonde_error *sonde_go_open(struct sonde_target *target, struct sonde_note
 	if (exe->big_endian)
 		return sonde_error_new(
 			SONDE_UNSUPPORTED, "%s: big-endian programs", exe->file->path);
-	(void)log;
-	SONDE_TRY(read_runtime(go, exe));
+	SONDE_TRY(read_runtime(go, exe, debug));
 	*ret = sonde_take(go);
 	return NULL;
 }

@@ -7,10 +7,10 @@
 #include <stdint.h>
 #include "base/arena.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/notes.h"
 #include "golang/layout.h"
+#include "object/debugfile.h"
 #include "object/dwarf.h"
 #include "object/pclntab.h"
 #include "target/target.h"
@@ -46,10 +46,12 @@ struct sonde_go {
 
 /*
  * Find the runtime of the target. SONDE_NOT_FOUND where the executable is missing or is no Go program,
- * SONDE_UNSUPPORTED for a version or a stripped executable that cannot be read. notes is borrowed until free.
+ * SONDE_UNSUPPORTED for a version that cannot be read. debug says where
+ * separate debug files are; it is borrowed for the call, notes until free.
  */
-struct sonde_error *sonde_go_open(struct sonde_target *target, struct sonde_notes *notes,
-	const struct sonde_log *log, struct sonde_go **ret) SONDE_CHECK;
+struct sonde_error *sonde_go_open(struct sonde_target *target,
+	const struct sonde_debugfile_options *debug, struct sonde_notes *notes,
+	struct sonde_go **ret) SONDE_CHECK;
 void sonde_go_free(struct sonde_go *go);
 SONDE_DEFINE_CLEANUP(sonde_go)
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_FRAMES = 1 << 20 };
+enum { MAX_FRAMES = 1 << 20, MAX_SIGNALS = 4 };
 
 /* How frames lie in memory on each machine (runtime/stkframe.go, internal/goarch). */
 static const struct frame_shape {
@@ -31,6 +31,7 @@ enum special {
 	INJECTED_PANIC,
 	INJECTED_PREEMPT,
 	ASMCGOCALL,
+	CGOCALLBACK, /* writes SP, but keeps both of its stacks fit for unwinding */
 };
 
 static const struct {
@@ -48,6 +49,7 @@ static const struct {
 	{"runtime.asyncPreempt", INJECTED_PREEMPT},
 	{"runtime.debugCallV2", INJECTED_PREEMPT},
 	{"runtime.asmcgocall", ASMCGOCALL},
+	{"runtime.cgocallback", CGOCALLBACK},
 };
 
 static enum special special_of(const char *name)
@@ -73,6 +75,7 @@ struct walker {
 	bool conservative; /* for the frame to come */
 	bool trapped; /* its callee is sigpanic */
 	bool on_g; /* sp lies on the goroutine's own stack */
+	unsigned n_signals; /* handlers left */
 	bool jumped; /* from the system stack to the goroutine: at most once */
 	bool done;
 };
@@ -120,7 +123,7 @@ static bool leave_signal_handler(struct walker *w, uint64_t pc, uint64_t sp)
 	const struct sonde_machine *machine = sonde_machine_find(info->machine);
 	sonde_regs_set(&at, machine->pc, pc);
 	sonde_regs_set(&at, machine->sp, sp);
-	if (!sonde_regs_of_sigreturn(w->go->target, &at, &before))
+	if (w->n_signals++ == MAX_SIGNALS || !sonde_regs_of_sigreturn(w->go->target, &at, &before))
 		return false;
 	w->pc = sonde_regs_pc(&before);
 	w->sp = sonde_regs_sp(&before);

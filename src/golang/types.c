@@ -12,6 +12,7 @@ enum {
 	/* Arrays are written out up to so many slots; longer ones are one slot, walked by element. */
 	MAX_ARRAY_SLOTS = 64,
 	MAX_SLOTS = 1 << 16,
+	MAX_VISITS = 1 << 18, /* types that one type is put together from */
 	KIND_MASK = 31, /* abi.KindMask */
 };
 
@@ -97,6 +98,7 @@ static bool resolve_runtime(struct sonde_go_types *t, struct sonde_go_type *type
 	if (type->kind == SONDE_GO_KIND_INVALID || type->kind > SONDE_GO_KIND_UNSAFE_POINTER)
 		return false;
 	type->size_bytes = sonde_go_load(bytes, l->type_size);
+	type->ptr_bytes = sonde_go_load(bytes, l->type_ptr_bytes);
 	type->is_direct = (kind & (uint64_t)l->kind_direct_iface) ||
 		(tflag & (uint64_t)l->tflag_direct_iface);
 	const char *name = runtime_name(t, addr, (int32_t)sonde_go_load(bytes, l->type_str), tflag);
@@ -132,6 +134,28 @@ static const char *composed_name(struct sonde_go_types *t, const struct sonde_go
 	return name ? name : "";
 }
 
+/*
+ * DW_AT_go_runtime_type: the descriptor's link-time address up to Go 1.26, its offset from the module's types since.
+ * Which of them a value is shows by where it leads.
+ */
+static uint64_t descriptor_of(const struct sonde_go *go, uint64_t attribute)
+{
+	const struct sonde_go_module *m = &go->modules[0];
+	if (!attribute || module_of_type(go, attribute + go->bias))
+		return attribute ? attribute + go->bias : 0;
+	return attribute < m->etypes - m->types ? m->types + attribute : 0;
+}
+
+/* And back: the DWARF type of a descriptor; 0 = none. */
+static uint64_t dwarf_of_descriptor(const struct sonde_go *go, uint64_t addr)
+{
+	const struct sonde_go_module *m = &go->modules[0];
+	uint64_t id = sonde_dwarf_type_by_runtime(go->dwarf, addr - go->bias);
+	if (!id && addr >= m->types && addr < m->etypes)
+		id = sonde_dwarf_type_by_runtime(go->dwarf, addr - m->types);
+	return id;
+}
+
 static uint32_t make_runtime(struct sonde_go_types *t, uint64_t addr)
 {
 	bool was_new;
@@ -149,11 +173,12 @@ static uint32_t make_runtime(struct sonde_go_types *t, uint64_t addr)
 	*type = probe;
 	*sonde_u32_map_put(&t->by_runtime, addr, NULL) = id;
 	/* One type for both sources; DWARF's spelling has the full package path. */
-	uint64_t dwarf_id = sonde_dwarf_type_by_runtime(t->go->dwarf, addr - t->go->bias);
+	uint64_t dwarf_id = dwarf_of_descriptor(t->go, addr);
 	const struct sonde_dwarf_type *d =
 		dwarf_id ? sonde_dwarf_type(t->go->dwarf, dwarf_id) : NULL;
 	if (d && *d->name) {
-		type->name = d->name;
+		/* The compiler's mark for types that are never compared says nothing to a reader. */
+		type->name = strncmp(d->name, "noalg.", 6) ? d->name : d->name + 6;
 		type->dwarf_id = dwarf_id;
 		uint32_t *by_dwarf = sonde_u32_map_put(&t->by_dwarf, dwarf_id, NULL);
 		if (by_dwarf)
@@ -230,7 +255,7 @@ static uint32_t make_dwarf(struct sonde_go_types *t, uint64_t dwarf_id)
 	if (!d || d->kind == SONDE_DWARF_VOID)
 		return SONDE_GO_TYPE_UNKNOWN;
 	if (d->go_runtime_type) {
-		uint32_t id = sonde_go_types_runtime(t, d->go_runtime_type + t->go->bias);
+		uint32_t id = sonde_go_types_runtime(t, descriptor_of(t->go, d->go_runtime_type));
 		if (id) {
 			uint32_t *slot = sonde_u32_map_put(&t->by_dwarf, dwarf_id, NULL);
 			if (slot)
@@ -311,6 +336,7 @@ SONDE_DEFINE_VEC(slot_vec, struct sonde_go_slot)
 struct slot_builder {
 	struct sonde_go_types *t;
 	struct slot_vec slots;
+	unsigned n_visits;
 	bool too_many;
 };
 
@@ -355,7 +381,7 @@ static void add_struct_slots(
 static void add_type_slots(struct slot_builder *b, uint32_t id, uint64_t offset, int depth)
 {
 	const struct sonde_go_type *type = sonde_go_type_of(b->t, id);
-	if (depth > MAX_DEPTH || b->too_many) {
+	if (depth > MAX_DEPTH || b->too_many || ++b->n_visits > MAX_VISITS) {
 		b->too_many = true;
 		return;
 	}
@@ -403,25 +429,51 @@ static void add_type_slots(struct slot_builder *b, uint32_t id, uint64_t offset,
 	}
 }
 
+/* What the builder gathered becomes the type's. */
+static void keep_slots(struct slot_builder *b, struct sonde_go_type *type)
+{
+	if (b->too_many)
+		sonde_notes_add(b->t->go->notes, "type with too many pointers: typed in part", 0,
+			"%s", type->name);
+	struct sonde_go_slot *slots =
+		sonde_arena_array(&b->t->arena, struct sonde_go_slot, b->slots.n);
+	if (slots && b->slots.n) {
+		memcpy(slots, b->slots.items, b->slots.n * sizeof(*slots));
+		type->slots = slots;
+		type->n_slots = (uint32_t)b->slots.n;
+	}
+	slot_vec_deinit(&b->slots);
+}
+
 const struct sonde_go_type *sonde_go_types_slots(struct sonde_go_types *t, uint32_t id)
 {
 	struct sonde_go_type *type = sonde_go_type_of(t, id);
 	if (type->has_slots)
 		return type;
+	if (t->slot_depth >= MAX_DEPTH) {
+		sonde_notes_add(t->go->notes, "type nested too deep", 0, "%s", type->name);
+		return type;
+	}
+	t->slot_depth++;
 	type->has_slots = true;
 	struct slot_builder b = {.t = t};
 	add_type_slots(&b, id, 0, 0);
-	if (b.too_many)
-		sonde_notes_add(t->go->notes, "type with too many pointers: typed in part", 0, "%s",
-			type->name);
-	struct sonde_go_slot *slots = sonde_arena_array(&t->arena, struct sonde_go_slot, b.slots.n);
-	if (slots && b.slots.n) {
-		memcpy(slots, b.slots.items, b.slots.n * sizeof(*slots));
-		type->slots = slots;
-		type->n_slots = (uint32_t)b.slots.n;
-	}
-	slot_vec_deinit(&b.slots);
+	keep_slots(&b, type);
+	t->slot_depth--;
 	return type;
+}
+
+uint32_t sonde_go_types_composed(struct sonde_go_types *t, const char *name, uint64_t size_bytes,
+	const struct sonde_go_part *parts, size_t n)
+{
+	uint32_t id = sonde_go_types_named(t, name, size_bytes);
+	if (!id)
+		return 0;
+	struct slot_builder b = {.t = t};
+	for (size_t i = 0; i < n; i++)
+		add_type_slots(&b, parts[i].type, parts[i].offset_bytes, 0);
+	keep_slots(&b, sonde_go_type_of(t, id));
+	return id;
 }
 
 struct sonde_error *sonde_go_types_open(struct sonde_go *go, struct sonde_go_types **ret)

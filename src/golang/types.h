@@ -49,7 +49,8 @@ enum sonde_go_kind {
 
 struct sonde_go_type {
 	const char *name; /* as DWARF spells it: "main.Node", "[]*main.Leaf"; full package path */
-	uint64_t size_bytes;
+	uint64_t size_bytes,
+		ptr_bytes; /* ptr_bytes: up to its last pointer; 0 where DWARF alone tells */
 	uint64_t runtime_addr; /* of its internal/abi.Type, 0 = none */
 	uint64_t dwarf_id; /* 0 = none */
 	uint32_t elem; /* pointee, element, map value; 0 = none */
@@ -74,6 +75,7 @@ struct sonde_go_types {
 	struct sonde_u32_map by_runtime, by_dwarf;
 	uint32_t string_id, bytes_id; /* what strings' and byte slices' backing stores are called */
 	uint32_t uint8_id;
+	unsigned slot_depth; /* of types whose slots are being made */
 	unsigned depth; /* of types being made: hostile descriptors may nest without end */
 };
 
@@ -97,6 +99,16 @@ uint32_t sonde_go_types_dwarf(struct sonde_go_types *t, uint64_t dwarf_id);
 
 /* A type of that name that has no descriptor (closures, map parts); made where absent. */
 uint32_t sonde_go_types_named(struct sonde_go_types *t, const char *name, uint64_t size_bytes);
+
+/* A part of a record that no type describes: what a closure captured. */
+struct sonde_go_part {
+	uint64_t offset_bytes;
+	uint32_t type;
+};
+
+/* A record of that name put together from parts; made anew at each call. 0: out of memory. */
+uint32_t sonde_go_types_composed(struct sonde_go_types *t, const char *name, uint64_t size_bytes,
+	const struct sonde_go_part *parts, size_t n);
 
 /* The type with its slots, made when first asked for. */
 const struct sonde_go_type *sonde_go_types_slots(struct sonde_go_types *t, uint32_t id);

@@ -170,61 +170,79 @@ static bool by_debuglink(struct search *s, struct sonde_elf *elf)
 }
 
 /*
- * elfutils' libdebuginfod, where it is installed. Its functions (debuginfod.h): begin, find_debuginfo and
- * find_executable (client, build-id as hex text where its length is 0, path malloc'd), end.
+ * elfutils' libdebuginfod (debuginfod.h), where it is installed; begin, find, end are there in all versions. It is never
+ * unloaded: it brings libraries that do not survive that.
  */
-struct debuginfod {
-	void *library;
+static const char debuginfod_library[] = "libdebuginfod.so.1";
+
+static void *debuginfod_symbol(const char *name, int flags)
+{
+	void *library = dlopen(debuginfod_library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE | flags);
+	return library ? dlsym(library, name) : NULL;
+}
+
+/* Called by the library; a value other than 0 stops it. The client carries our log (0.183 and later). */
+static int debuginfod_progress(void *client, long done, long total)
+{
+	void *(*data)(void *client);
+	*(void **)&data = debuginfod_symbol("debuginfod_get_user_data", RTLD_NOLOAD);
+	const struct sonde_log *log = data ? data(client) : NULL;
+	return !sonde_log_progress(log, "asking debuginfod", done > 0 ? (uint64_t)done : 0,
+		total > 0 ? (uint64_t)total : 0);
+}
+
+/* An open file descriptor and its path (malloc'd), or a negative errno. */
+static int debuginfod_find(struct search *s, const char *hex, char **path)
+{
 	void *(*begin)(void);
 	void (*end)(void *client);
 	int (*find)(void *client, const unsigned char *id, int id_len, char **path);
-};
-
-static bool load_debuginfod(struct debuginfod *d, bool executable)
-{
-	d->library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
-	if (!d->library)
-		return false;
-	*(void **)&d->begin = dlsym(d->library, "debuginfod_begin");
-	*(void **)&d->end = dlsym(d->library, "debuginfod_end");
-	*(void **)&d->find = dlsym(d->library,
-		executable ? "debuginfod_find_executable" : "debuginfod_find_debuginfo");
-	if (d->begin && d->end && d->find)
-		return true;
-	dlclose(d->library);
-	return false;
+	void (*set_data)(void *client, void *data);
+	void (*set_progress)(void *client, int (*progress)(void *client, long done, long total));
+	*(void **)&begin = debuginfod_symbol("debuginfod_begin", 0);
+	*(void **)&end = debuginfod_symbol("debuginfod_end", 0);
+	*(void **)&find = debuginfod_symbol(
+		s->of ? "debuginfod_find_debuginfo" : "debuginfod_find_executable", 0);
+	*(void **)&set_data = debuginfod_symbol("debuginfod_set_user_data", 0);
+	*(void **)&set_progress = debuginfod_symbol("debuginfod_set_progressfn", 0);
+	if (!begin || !end || !find)
+		return -ENOSYS;
+	void *client = begin();
+	if (!client)
+		return -ENOMEM;
+	if (set_data && set_progress && s->options->log) {
+		set_data(client, (void *)s->options->log);
+		set_progress(client, debuginfod_progress);
+	}
+	/* Length 0: the build-id comes as hex text. */
+	int fd = find(client, (const unsigned char *)hex, 0, path);
+	end(client);
+	return fd;
 }
 
 static bool by_debuginfod(struct search *s)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
+	char hex[SONDE_BUILDID_HEX_BYTES];
+	sonde_cleanup(free) char *path = NULL;
 	if (s->options->no_debuginfod || !urls || !urls[0] || !s->id.len)
 		return false;
-	struct debuginfod d = {0};
-	if (!load_debuginfod(&d, !s->of)) {
-		sonde_log_message(s->options->log, SONDE_LOG_WARNING,
-			"DEBUGINFOD_URLS is set, but libdebuginfod.so.1 is not installed");
-		tried(s, "%s", "debuginfod (its library is not installed)");
-		return false;
-	}
-	char hex[SONDE_BUILDID_HEX_BYTES];
 	sonde_buildid_hex(&s->id, hex);
 	sonde_log_message(
 		s->options->log, SONDE_LOG_INFO, "asking debuginfod for build-id %s", hex);
-	void *client = d.begin();
-	sonde_cleanup(free) char *path = NULL;
-	int fd = client ? d.find(client, (const unsigned char *)hex, 0, &path) : -ENOMEM;
-	if (client)
-		d.end(client);
-	bool found = false;
+	int fd = debuginfod_find(s, hex, &path);
 	if (fd >= 0) {
 		close(fd);
-		found = path && try_file(s, path);
+		return path && try_file(s, path);
+	}
+	if (fd == -ENOSYS) {
+		sonde_log_message(s->options->log, SONDE_LOG_WARNING,
+			"DEBUGINFOD_URLS is set, but %s is not installed", debuginfod_library);
+		tried(s, "%s", "debuginfod (its library is not installed)");
 	} else {
 		tried(s, "debuginfod (%s)", strerror(-fd));
 	}
-	dlclose(d.library);
-	return found;
+	return false;
 }
 
 static struct sonde_error *finish(struct search *s, bool found, struct sonde_elf **ret)

@@ -378,7 +378,7 @@ static struct sonde_error *open_taken(const void *data, uint64_t size_bytes, con
 	dwarf->name = strdup(name);
 	if (!dwarf->name)
 		return &sonde_enomem;
-	SONDE_TRY(sonde_dwarf_image_init(&dwarf->image, data, size_bytes, dwarf->name));
+	SONDE_TRY(sonde_dwarf_image_init(&dwarf->image, data, size_bytes, dwarf->name, notes));
 	/* A range costs at least two bytes, and lists are rarely shared. */
 	dwarf->range_budget = 1024 + dwarf->image.sections[SONDE_DWARF_INFO].size_bytes +
 		4 * dwarf->image.sections[SONDE_DWARF_RANGES].size_bytes +

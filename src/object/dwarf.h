@@ -4,7 +4,8 @@
  * Addresses are as in the file, without load bias. Ids are DIE offsets in .debug_info; 0 is void.
  *
  * One thread at a time: every call may build an index. Everything that is returned is borrowed from the sonde_dwarf and
- * lives as long. Damage is noted (kinds "DWARF ..."), and what it touches is left out.
+ * lives as long. Damage is noted (kinds "DWARF ..."), and what it touches is left out. Where memory runs out inside libdw
+ * the process ends.
  */
 #pragma once
 #include <stdbool.h>
@@ -77,7 +78,8 @@ struct sonde_dwarf_type {
 	bool is_declaration; /* incomplete: no size, no members */
 	const char *
 		name; /* "" = anonymous. Go spells "main.T", "*main.T", "[]int", "map[string]int" */
-	uint64_t size_bytes; /* typedefs: of the target; arrays: of all elements; functions: 0 */
+	uint64_t
+		size_bytes; /* typedefs: of the target; arrays: of all elements; functions: as written (Go: 8) */
 	uint64_t elem; /* pointee, array element, typedef target, an enum's base type */
 	uint64_t
 		count; /* ARRAY: elements (all dimensions of C folded into nested types: see below) */
@@ -111,8 +113,8 @@ const struct sonde_dwarf_member *sonde_dwarf_member_find(struct sonde_dwarf *dwa
 const uint64_t *sonde_dwarf_types(struct sonde_dwarf *dwarf, size_t *n);
 
 /*
- * The type that DW_AT_go_runtime_type ties to the runtime's descriptor; 0 = none. What the attribute holds depends on
- * the version: see doc/design. go_runtime_type is compared as written in the file.
+ * The type whose DW_AT_go_runtime_type is this; 0 = none. Go 1.15 to 1.27 write the descriptor's offset from
+ * moduledata.types, whatever the form; up to 1.22 "uintptr" alone has the descriptor's link-time address.
  */
 uint64_t sonde_dwarf_type_by_runtime(struct sonde_dwarf *dwarf, uint64_t go_runtime_type);
 
@@ -178,6 +180,18 @@ SONDE_DEFINE_VEC(sonde_dwarf_variables, struct sonde_dwarf_variable)
  */
 struct sonde_error *sonde_dwarf_variables_at(
 	struct sonde_dwarf *dwarf, uint64_t pc, struct sonde_dwarf_variables *to) SONDE_CHECK;
+
+/* A variable that the closure of a Go function captured: it lies offset_bytes from the start of the closure's record. */
+struct sonde_dwarf_captured {
+	const char
+		*name; /* "&x": the record holds a pointer to x, and type is that of the pointer */
+	uint64_t type, offset_bytes;
+};
+SONDE_DEFINE_VEC(sonde_dwarf_captured_vec, struct sonde_dwarf_captured)
+
+/* Append what the function at pc captured. None before Go 1.23, whose DWARF does not say. */
+struct sonde_error *sonde_dwarf_captured_at(
+	struct sonde_dwarf *dwarf, uint64_t pc, struct sonde_dwarf_captured_vec *to) SONDE_CHECK;
 
 /* DW_AT_frame_base of the function at pc, valid at pc. false = none. unit may be NULL. */
 bool sonde_dwarf_frame_base(struct sonde_dwarf *dwarf, uint64_t pc, const uint8_t **expr,

@@ -1,6 +1,5 @@
 #include "object/dwarf_image.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -10,22 +9,7 @@
 #include <zstd.h>
 #include "base/cursor.h"
 #include "base/mem.h"
-
-/* Behind ".debug_" and ".zdebug_". */
-static const char *const section_names[SONDE_DWARF_N_SECTIONS] = {
-	[SONDE_DWARF_INFO] = "info",
-	[SONDE_DWARF_ABBREV] = "abbrev",
-	[SONDE_DWARF_STR] = "str",
-	[SONDE_DWARF_LINE_STR] = "line_str",
-	[SONDE_DWARF_STR_OFFSETS] = "str_offsets",
-	[SONDE_DWARF_ADDR] = "addr",
-	[SONDE_DWARF_LINE] = "line",
-	[SONDE_DWARF_RANGES] = "ranges",
-	[SONDE_DWARF_RNGLISTS] = "rnglists",
-	[SONDE_DWARF_LOC] = "loc",
-	[SONDE_DWARF_LOCLISTS] = "loclists",
-	[SONDE_DWARF_TYPES] = "types",
-};
+#include "object/elf.h"
 
 /* gABI, chapter 4, ch_type; glibc 2.36's elf.h has no name for it yet. */
 enum { COMPRESS_ZSTD = 2 };
@@ -42,21 +26,6 @@ enum { ALIGN_BYTES = 4096 };
 /* The image is sparse, but its address space is not free: no real file comes near. */
 static const uint64_t MAX_IMAGE_BYTES = 1ull << 38;
 
-struct elf_section {
-	uint32_t name, type;
-	uint64_t flags, offset, size;
-};
-
-struct elf_file {
-	const uint8_t *data;
-	uint64_t size;
-	unsigned word; /* 4 or 8 */
-	uint64_t shoff;
-	uint64_t n_sections, shstrndx;
-	unsigned shentsize, machine;
-	const char *name;
-};
-
 const char *sonde_dwarf_section_name(enum sonde_dwarf_section section)
 {
 	static const char *const full[SONDE_DWARF_N_SECTIONS] = {".debug_info", ".debug_abbrev",
@@ -66,157 +35,57 @@ const char *sonde_dwarf_section_name(enum sonde_dwarf_section section)
 	return full[section];
 }
 
-static bool read_section(const struct elf_file *elf, uint64_t index, struct elf_section *s)
-{
-	struct sonde_cursor c = sonde_cursor_over(elf->data, elf->size);
-	uint64_t at;
-	if (__builtin_mul_overflow(index, elf->shentsize, &at) ||
-		__builtin_add_overflow(at, elf->shoff, &at))
-		return false;
-	sonde_cursor_seek(&c, at);
-	*s = (struct elf_section){
-		.name = sonde_cursor_u32(&c),
-		.type = sonde_cursor_u32(&c),
-		.flags = sonde_cursor_word(&c, elf->word),
-	};
-	sonde_cursor_word(&c, elf->word); /* sh_addr */
-	s->offset = sonde_cursor_word(&c, elf->word);
-	s->size = sonde_cursor_word(&c, elf->word);
-	return !c.bad;
-}
-
-static struct sonde_error *read_header(struct elf_file *elf)
-{
-	struct sonde_cursor c = sonde_cursor_over(elf->data, elf->size);
-	const uint8_t *ident = sonde_cursor_bytes(&c, EI_NIDENT);
-	if (!ident || memcmp(ident, ELFMAG, SELFMAG))
-		return sonde_error_new(SONDE_BAD_DATA, "%s: not an ELF file", elf->name);
-	if (ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64)
-		return sonde_error_new(
-			SONDE_BAD_DATA, "%s: ELF class %d", elf->name, ident[EI_CLASS]);
-	if (ident[EI_DATA] != ELFDATA2LSB)
-		return sonde_error_new(
-			SONDE_UNSUPPORTED, "%s: DWARF of a big-endian file", elf->name);
-	elf->word = ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
-	unsigned type = sonde_cursor_u16(&c);
-	elf->machine = sonde_cursor_u16(&c);
-	sonde_cursor_u32(&c); /* e_version */
-	sonde_cursor_word(&c, elf->word); /* e_entry */
-	sonde_cursor_word(&c, elf->word); /* e_phoff */
-	elf->shoff = sonde_cursor_word(&c, elf->word);
-	sonde_cursor_skip(&c, 4 + 2 + 2 + 2); /* e_flags, e_ehsize, e_phentsize, e_phnum */
-	elf->shentsize = sonde_cursor_u16(&c);
-	elf->n_sections = sonde_cursor_u16(&c);
-	elf->shstrndx = sonde_cursor_u16(&c);
-	if (c.bad)
-		return sonde_error_new(SONDE_TRUNCATED, "%s: ELF header", elf->name);
-	if (type == ET_REL)
-		return sonde_error_new(
-			SONDE_UNSUPPORTED, "%s: DWARF of a relocatable object", elf->name);
-	if (!elf->shoff) {
-		elf->n_sections = 0;
-		return NULL;
-	}
-	if (elf->shentsize < (elf->word == 8 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr)))
-		return sonde_error_new(SONDE_BAD_DATA, "%s: section headers of %u bytes", elf->name,
-			elf->shentsize);
-	/* gABI: numbers that do not fit stand in section 0's sh_size and sh_link. */
-	if (!elf->n_sections || elf->shstrndx == SHN_XINDEX) {
-		struct elf_section zero;
-		if (!read_section(elf, 0, &zero))
-			return sonde_error_new(SONDE_TRUNCATED, "%s: section headers", elf->name);
-		c = sonde_cursor_over(elf->data, elf->size);
-		sonde_cursor_seek(&c, elf->shoff + (elf->word == 8 ? 40 : 24));
-		if (!elf->n_sections)
-			elf->n_sections = zero.size;
-		if (elf->shstrndx == SHN_XINDEX)
-			elf->shstrndx = sonde_cursor_u32(&c);
-	}
-	if (elf->shoff > elf->size || elf->n_sections > (elf->size - elf->shoff) / elf->shentsize)
-		return sonde_error_new(SONDE_TRUNCATED, "%s: section headers", elf->name);
-	return NULL;
-}
-
-static struct sonde_error *section_bounds(
-	const struct elf_file *elf, const struct elf_section *s, const char *what)
-{
-	if (s->offset > elf->size || s->size > elf->size - s->offset)
-		return sonde_error_new(SONDE_TRUNCATED,
-			"%s: %s: 0x%" PRIx64 " + 0x%" PRIx64 " lies outside the file", elf->name,
-			what, s->offset, s->size);
-	return NULL;
-}
-
-/* Take one section of the file: where its bytes are, how they are packed, how long they will be. */
-static struct sonde_error *take_section(struct sonde_dwarf_image *image, const struct elf_file *elf,
-	const struct elf_section *s, enum sonde_dwarf_section which, bool zdebug)
+/*
+ * Take one section of the file: where its bytes are, how they are packed, how long they will be. The ELF reader could
+ * inflate it as well, but at once and into memory of its own: here it goes into its place, when asked for.
+ */
+static struct sonde_error *take_section(struct sonde_dwarf_image *image,
+	const struct sonde_elf *elf, enum sonde_dwarf_section which)
 {
 	const char *what = sonde_dwarf_section_name(which);
-	SONDE_TRY(section_bounds(elf, s, what));
+	const struct sonde_elf_section *s = sonde_elf_section_find(elf, what);
+	/* A stripped file keeps the headers of what went into its debug file, as NOBITS. */
+	if (!s || s->type == SHT_NOBITS)
+		return NULL;
+	if (s->offset > elf->size_bytes || s->size_bytes > elf->size_bytes - s->offset)
+		return sonde_error_new(SONDE_TRUNCATED,
+			"%s: %s: 0x%" PRIx64 " + 0x%" PRIx64 " lies outside the file", image->name,
+			what, s->offset, s->size_bytes);
 	__auto_type to = &image->sections[which];
-	struct sonde_cursor c = sonde_cursor_over(elf->data + s->offset, s->size);
-	uint64_t size_bytes = s->size;
+	struct sonde_cursor c = sonde_cursor_over(elf->data + s->offset, s->size_bytes);
+	uint64_t size_bytes = s->size_bytes;
 	enum sonde_dwarf_packing packing = SONDE_DWARF_PLAIN;
 	if (s->flags & SHF_COMPRESSED) {
 		uint32_t type = sonde_cursor_u32(&c);
-		if (elf->word == 8)
+		if (elf->word_bytes == 8)
 			sonde_cursor_u32(&c); /* ch_reserved */
-		size_bytes = sonde_cursor_word(&c, elf->word);
-		sonde_cursor_word(&c, elf->word); /* ch_addralign */
+		size_bytes = sonde_cursor_word(&c, elf->word_bytes);
+		sonde_cursor_word(&c, elf->word_bytes); /* ch_addralign */
 		if (!c.bad && type != ELFCOMPRESS_ZLIB && type != COMPRESS_ZSTD)
 			return sonde_error_new(SONDE_UNSUPPORTED, "%s: %s: compression type %u",
-				elf->name, what, type);
+				image->name, what, type);
 		packing = type == COMPRESS_ZSTD ? SONDE_DWARF_ZSTD : SONDE_DWARF_ZLIB;
-	} else if (zdebug) {
+	} else if (s->name[1] == 'z') {
 		/* "ZLIB" and the length, big-endian: what Go wrote until 1.18. */
 		const uint8_t *magic = sonde_cursor_bytes(&c, 4);
 		c.big_endian = true;
 		size_bytes = sonde_cursor_u64(&c);
 		if (magic && memcmp(magic, "ZLIB", 4))
 			return sonde_error_new(
-				SONDE_BAD_DATA, "%s: .z%s: no ZLIB header", elf->name, what + 1);
+				SONDE_BAD_DATA, "%s: %s: no ZLIB header", image->name, s->name);
 		packing = SONDE_DWARF_ZLIB;
 	}
 	if (c.bad)
 		return sonde_error_new(
-			SONDE_TRUNCATED, "%s: %s: compression header", elf->name, what);
+			SONDE_TRUNCATED, "%s: %s: compression header", image->name, what);
 	if (packing != SONDE_DWARF_PLAIN && size_bytes / MAX_RATIO > sonde_cursor_left(&c))
 		return sonde_error_new(SONDE_BAD_DATA,
-			"%s: %s: %zu bytes promise %" PRIu64 " inflated ones", elf->name, what,
+			"%s: %s: %zu bytes promise %" PRIu64 " inflated ones", image->name, what,
 			sonde_cursor_left(&c), size_bytes);
 	to->packed = c.p;
 	to->packed_bytes = sonde_cursor_left(&c);
 	to->size_bytes = size_bytes;
 	to->packing = packing;
-	return NULL;
-}
-
-static struct sonde_error *find_sections(
-	struct sonde_dwarf_image *image, const struct elf_file *elf)
-{
-	struct elf_section names;
-	if (!elf->n_sections || elf->shstrndx >= elf->n_sections ||
-		!read_section(elf, elf->shstrndx, &names))
-		return NULL;
-	SONDE_TRY(section_bounds(elf, &names, "section names"));
-	for (uint64_t i = 1; i < elf->n_sections; i++) {
-		struct elf_section s;
-		/* A stripped file keeps the headers of what went into its debug file, as NOBITS. */
-		if (!read_section(elf, i, &s) || s.type == SHT_NOBITS)
-			continue;
-		struct sonde_cursor c = sonde_cursor_over(elf->data + names.offset, names.size);
-		sonde_cursor_seek(&c, s.name);
-		const char *name = sonde_cursor_string(&c);
-		bool zdebug = name && !strncmp(name, ".zdebug_", 8);
-		if (!zdebug && (!name || strncmp(name, ".debug_", 7)))
-			continue;
-		for (unsigned k = 0; k < SONDE_DWARF_N_SECTIONS; k++) {
-			if (strcmp(name + 7 + zdebug, section_names[k]) ||
-				image->sections[k].packed)
-				continue;
-			SONDE_TRY(take_section(image, elf, &s, k, zdebug));
-		}
-	}
 	return NULL;
 }
 
@@ -292,17 +161,32 @@ static struct sonde_error *lay_out(struct sonde_dwarf_image *image)
 	return NULL;
 }
 
-struct sonde_error *sonde_dwarf_image_init(
-	struct sonde_dwarf_image *image, const void *data, uint64_t size_bytes, const char *name)
+struct sonde_error *sonde_dwarf_image_init(struct sonde_dwarf_image *image, const void *data,
+	uint64_t size_bytes, const char *name, struct sonde_notes *notes)
 {
-	struct elf_file elf = {.data = data, .size = size_bytes, .name = name};
+	sonde_cleanup(sonde_elf) struct sonde_elf *elf = NULL;
 	*image = (struct sonde_dwarf_image){.name = name};
-	SONDE_TRY(read_header(&elf));
-	image->address_bytes = elf.word;
-	image->machine = elf.machine;
-	SONDE_TRY(find_sections(image, &elf));
-	if (!image->sections[SONDE_DWARF_INFO].packed ||
-		!image->sections[SONDE_DWARF_INFO].size_bytes)
+	SONDE_TRY(sonde_elf_open_bytes(data, size_bytes, name, &elf));
+	if (elf->big_endian)
+		return sonde_error_new(SONDE_UNSUPPORTED, "%s: DWARF of a big-endian file", name);
+	if (elf->type == ET_REL)
+		return sonde_error_new(
+			SONDE_UNSUPPORTED, "%s: DWARF of a relocatable object", name);
+	image->address_bytes = elf->word_bytes;
+	image->machine = elf->machine;
+	for (unsigned k = 0; k < SONDE_DWARF_N_SECTIONS; k++) {
+		struct sonde_error *err = take_section(image, elf, k);
+		if (err && (k == SONDE_DWARF_INFO || k == SONDE_DWARF_ABBREV))
+			return err;
+		/* The others can be done without. */
+		if (err)
+			sonde_notes_add(notes, "DWARF section damaged", 0, "%s", err->message);
+		sonde_error_free(err);
+	}
+	if (!image->sections[SONDE_DWARF_INFO].size_bytes && elf->sections_lost)
+		return sonde_error_new(
+			SONDE_TRUNCATED, "%s: no DWARF: %s", name, elf->sections_lost);
+	if (!image->sections[SONDE_DWARF_INFO].size_bytes)
 		return sonde_error_new(
 			SONDE_NOT_FOUND, "%s: no DWARF (stripped: no .debug_info)", name);
 	return lay_out(image);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/error.h"
+#include "base/notes.h"
 
 enum sonde_dwarf_section {
 	SONDE_DWARF_INFO,
@@ -42,9 +43,12 @@ struct sonde_dwarf_image {
 	} sections[SONDE_DWARF_N_SECTIONS];
 };
 
-/* Find the sections of the ELF file at data and lay the image out; nothing is inflated. Errors as sonde_dwarf_open(). */
+/*
+ * Find the sections of the ELF file at data and lay the image out; nothing is inflated. Errors as sonde_dwarf_open();
+ * damage to a section that is not needed for all others becomes a note.
+ */
 struct sonde_error *sonde_dwarf_image_init(struct sonde_dwarf_image *image, const void *data,
-	uint64_t size_bytes, const char *name) SONDE_CHECK;
+	uint64_t size_bytes, const char *name, struct sonde_notes *notes) SONDE_CHECK;
 void sonde_dwarf_image_deinit(struct sonde_dwarf_image *image);
 
 /*

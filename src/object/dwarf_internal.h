@@ -16,6 +16,7 @@ enum {
 	SONDE_AT_GO_ELEM = 0x2902,
 	SONDE_AT_GO_EMBEDDED_FIELD = 0x2903,
 	SONDE_AT_GO_RUNTIME_TYPE = 0x2904,
+	SONDE_AT_GO_CLOSURE_OFFSET = 0x2907, /* Go 1.23 and later */
 };
 
 enum {
@@ -48,7 +49,7 @@ struct sonde_dwarf_unit_state {
 	struct sonde_location_unit location;
 	uint64_t loclists_base;
 	bool has_ranges; /* its DIE says where its code is */
-	bool names_indexed, functions_indexed;
+	bool functions_indexed;
 	struct sonde_dwarf_ranges functions; /* ascending by low; see sonde_dwarf_ranges_find() */
 };
 
@@ -98,6 +99,7 @@ struct sonde_dwarf {
 	size_t n_units;
 	uint32_t *index_order; /* of units: those named "runtime" first */
 	size_t n_indexed; /* in index_order */
+	bool type_units_indexed; /* behind all of them */
 	struct sonde_dwarf_name_table tables[SONDE_DWARF_N_NAME_KINDS];
 
 	struct sonde_dwarf_type_map types;

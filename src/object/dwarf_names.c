@@ -147,16 +147,43 @@ static bool index_children(struct sonde_dwarf *dwarf, Dwarf_Die *parent, int dep
 	return true;
 }
 
+/* Units of .debug_types (DWARF 4): types that other units refer to by signature. */
+static bool index_type_units(struct sonde_dwarf *dwarf)
+{
+	sonde_dwarf_need(dwarf, SONDE_DWARF_TYPES);
+	Dwarf_Off start = 0, next = 0, type_offset;
+	size_t header_bytes;
+	uint64_t signature;
+	while (dwarf_next_unit(dwarf->libdw, start, &next, &header_bytes, NULL, NULL, NULL, NULL,
+		       &signature, &type_offset) == 0 &&
+		next > start) {
+		Dwarf_Die die;
+		if (dwarf_offdie_types(dwarf->libdw, start + header_bytes, &die) &&
+			!index_children(dwarf, &die, 0))
+			return false;
+		start = next;
+	}
+	return true;
+}
+
 bool sonde_dwarf_index_next(struct sonde_dwarf *dwarf)
 {
-	if (dwarf->n_indexed == dwarf->n_units)
+	bool types = dwarf->n_indexed == dwarf->n_units && !dwarf->type_units_indexed &&
+		dwarf->image.sections[SONDE_DWARF_TYPES].packed;
+	bool fine = true;
+	if (types) {
+		dwarf->type_units_indexed = true;
+		fine = index_type_units(dwarf);
+	} else if (dwarf->n_indexed < dwarf->n_units) {
+		Dwarf_Die die;
+		uint32_t number = dwarf->index_order[dwarf->n_indexed++];
+		fine = !dwarf_offdie(dwarf->libdw, dwarf->units[number].id, &die) ||
+			index_children(dwarf, &die, 0);
+	} else {
 		return false;
-	uint32_t number = dwarf->index_order[dwarf->n_indexed++];
-	Dwarf_Die die;
-	if (dwarf_offdie(dwarf->libdw, dwarf->units[number].id, &die) &&
-		!index_children(dwarf, &die, 0))
-		sonde_notes_add(dwarf->notes, SONDE_DWARF_NO_MEMORY, 0, "%s: names of %s",
-			dwarf->name, dwarf->units[number].name);
+	}
+	if (!fine)
+		sonde_notes_add(dwarf->notes, SONDE_DWARF_NO_MEMORY, 0, "%s: names", dwarf->name);
 	return true;
 }
 

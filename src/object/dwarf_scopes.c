@@ -521,6 +521,34 @@ struct sonde_error *sonde_dwarf_variables_at(
 	return NULL;
 }
 
+struct sonde_error *sonde_dwarf_captured_at(
+	struct sonde_dwarf *dwarf, uint64_t pc, struct sonde_dwarf_captured_vec *to)
+{
+	struct scope scope;
+	Dwarf_Die die;
+	Dwarf_Attribute attr;
+	Dwarf_Word offset;
+	if (!outermost_scope(dwarf, pc, &scope))
+		return NULL;
+	for (int rc = dwarf_child(&scope.die, &die); rc == 0;) {
+		if (dwarf_attr_integrate(&die, SONDE_AT_GO_CLOSURE_OFFSET, &attr) &&
+			dwarf_formudata(&attr, &offset) == 0) {
+			struct sonde_dwarf_captured captured = {
+				.name = sonde_dwarf_die_name(dwarf, &die),
+				.type = sonde_dwarf_attr_ref(dwarf, &die, DW_AT_type),
+				.offset_bytes = offset,
+			};
+			if (!sonde_dwarf_captured_vec_push(to, captured))
+				return &sonde_enomem;
+		}
+		const uint8_t *before = die.addr;
+		rc = dwarf_siblingof(&die, &die);
+		if (rc == 0 && (const uint8_t *)die.addr <= before)
+			break;
+	}
+	return NULL;
+}
+
 size_t sonde_dwarf_scopes_at(
 	struct sonde_dwarf *dwarf, uint64_t pc, struct sonde_dwarf_scope *scopes, size_t max)
 {

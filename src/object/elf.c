@@ -152,7 +152,8 @@ static struct sonde_error *parse_segments(
 		return sonde_error_new(
 			SONDE_BAD_DATA, "%s: program headers of %u bytes each", name, t->phentsize);
 	uint64_t room = t->phoff < elf->size_bytes ? (elf->size_bytes - t->phoff) / entry : 0;
-	uint64_t n = sonde_min(sonde_min(t->phnum, room), (uint64_t)MAX_HEADERS);
+	room = sonde_min(room, (uint64_t)MAX_HEADERS);
+	uint64_t n = sonde_min(t->phnum, room);
 	elf->n_segments_lost = t->phnum - n;
 	elf->segments = sonde_new_array(struct sonde_elf_segment, n);
 	if (!elf->segments)
@@ -193,7 +194,8 @@ static struct sonde_error *parse_sections(struct sonde_elf *elf, const struct ta
 		return NULL;
 	}
 	uint64_t room = t->shoff < elf->size_bytes ? (elf->size_bytes - t->shoff) / entry : 0;
-	uint64_t n = sonde_min(sonde_min(t->shnum, room), (uint64_t)MAX_HEADERS);
+	room = sonde_min(room, (uint64_t)MAX_HEADERS);
+	uint64_t n = sonde_min(t->shnum, room);
 	if (n < t->shnum)
 		elf->sections_lost = "section headers lie outside the file";
 	if (!n)

@@ -63,6 +63,8 @@ static inline void sonde_sink_write(struct sonde_sink *sink, const void *data, s
 		sonde_sink_write_out(sink, data, len);
 		return;
 	}
+	if (!len) /* data may be NULL */
+		return;
 	memcpy(sink->buffer + sink->n_buffered, data, len);
 	sink->n_buffered += len;
 	sink->n_bytes += len;

@@ -83,6 +83,15 @@ static bool bias_of(struct sonde_core_file *core, const struct sonde_elf *elf, u
 	return true;
 }
 
+/* objcopy --only-keep-debug leaves the program headers as they were, and nothing behind them. */
+static bool only_debug(const struct sonde_elf *elf)
+{
+	for (size_t i = 0; i < elf->n_sections; i++)
+		if (elf->sections[i].type == SHT_NOBITS && elf->sections[i].flags & SHF_EXECINSTR)
+			return true;
+	return false;
+}
+
 struct search {
 	struct sonde_core_file *core;
 	struct sonde_core_evidence evidence;
@@ -110,6 +119,11 @@ static enum sonde_core_verdict judge(
 	if (elf->type != ET_EXEC && elf->type != ET_DYN) {
 		*why = sonde_arena_printf(
 			&core->target.arena, "%s is no executable (ELF type %u)", path, elf->type);
+		return SONDE_CORE_DIFFERENT;
+	}
+	if (only_debug(elf)) {
+		*why = sonde_arena_printf(
+			&core->target.arena, "%s holds debug information only, no code", path);
 		return SONDE_CORE_DIFFERENT;
 	}
 	enum sonde_core_verdict v =
@@ -141,6 +155,12 @@ static bool try_path(struct search *s, const char *path)
 	struct sonde_elf *elf = NULL;
 	const char *why = NULL;
 	const char *separator = s->tried.len ? ", " : "";
+	int os_errno = sonde_core_regular(path);
+	if (os_errno) {
+		sonde_buf_printf(&s->tried, "%s%s: %s", separator, path,
+			os_errno == ENODEV ? "not a regular file" : strerror(os_errno));
+		return false;
+	}
 	struct sonde_error *err = sonde_elf_open(path, &elf);
 	if (err) {
 		/* The message begins with the path. */

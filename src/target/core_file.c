@@ -171,12 +171,8 @@ static struct sonde_error *add_segment(
 		if (!sonde_core_pieces_push(&core->pieces, p))
 			return &sonde_enomem;
 	}
-	if (there < s->file_bytes) {
+	if (there < s->file_bytes)
 		*cut_bytes = sonde_max(*cut_bytes, s->offset + s->file_bytes - core->size_bytes);
-		sonde_notes_add(core->options.notes, "core file truncated: ranges lost",
-			s->file_bytes - there, "0x%" PRIx64 "-0x%" PRIx64, s->addr + there,
-			s->addr + s->file_bytes);
-	}
 	return NULL;
 }
 

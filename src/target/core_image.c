@@ -148,9 +148,20 @@ enum sonde_core_verdict sonde_core_identify(struct sonde_core_file *core,
 	return v;
 }
 
+int sonde_core_regular(const char *path)
+{
+	struct stat st;
+	if (stat(path, &st) < 0)
+		return errno;
+	return S_ISREG(st.st_mode) ? 0 : S_ISDIR(st.st_mode) ? EISDIR : ENODEV;
+}
+
 /* Open path as an image: descriptor, size, ELF header where there is one. errno, or 0. */
 static int open_image(const char *path, struct sonde_core_image *image)
 {
+	int os_errno = sonde_core_regular(path);
+	if (os_errno)
+		return os_errno;
 	sonde_cleanup(fd) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -257,8 +268,8 @@ struct sonde_core_image *sonde_core_image_find(struct sonde_core_file *core, con
 		return image;
 	}
 	if (core->options.sysroot) {
-		char *under = sonde_arena_printf(
-			&core->target.arena, "%s/%s", core->options.sysroot, path);
+		char *under = sonde_arena_printf(&core->target.arena, "%s%s%s",
+			core->options.sysroot, path[0] == '/' ? "" : "/", path);
 		if (!under)
 			return NULL;
 		if (try_image(core, &e, under, image))

@@ -73,6 +73,11 @@ struct sonde_error *sonde_core_notes_read(
 void sonde_core_evidence_deinit(struct sonde_core_evidence *e);
 SONDE_DEFINE_CLEANUP_DEINIT(sonde_core_evidence)
 void sonde_core_images_close(struct sonde_core_images *images);
+/*
+ * 0 for a regular file, else an errno (ENODEV: neither file nor folder). A path out of a core is asked before it is
+ * opened: opening a device can do something.
+ */
+int sonde_core_regular(const char *path);
 /* What the core holds at base, the address of a file's first byte. false: out of memory. */
 bool sonde_core_evidence_at(
 	const struct sonde_core_file *core, uint64_t base, struct sonde_core_evidence *e);

@@ -46,7 +46,8 @@ struct sonde_target_run *sonde_windows_runs(const struct sonde_windows *w, size_
 	struct sonde_target_run *runs = sonde_new_array(struct sonde_target_run, w->runs.n);
 	if (!runs)
 		return NULL;
-	memcpy(runs, w->runs.items, w->runs.n * sizeof(*runs));
+	if (w->runs.n)
+		memcpy(runs, w->runs.items, w->runs.n * sizeof(*runs));
 	*n = w->runs.n;
 	return runs;
 }

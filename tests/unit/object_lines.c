@@ -1,3 +1,5 @@
+#include <elfutils/libdw.h>
+#include <fcntl.h>
 #include "object/lines.h"
 #include "build_dwarf.h"
 #include "tap.h"
@@ -118,26 +120,22 @@ static void put_unit(struct dw *w, unsigned version)
 	dw_unit_end(w);
 }
 
-#define FIXTURE                                                      \
-	sonde_cleanup(dw) struct dw w = {0};                         \
-	sonde_cleanup(sonde_buf) struct sonde_buf image = {0};       \
-	sonde_cleanup(sonde_notes) struct sonde_notes notes = {0};   \
-	sonde_cleanup(sonde_dwarf) struct sonde_dwarf *dwarf = NULL; \
+#define LINES_FIXTURE                                                \
+	FIXTURE;                                                     \
 	sonde_cleanup(sonde_lines) struct sonde_lines *lines = NULL; \
 	struct sonde_buf *b = &w.sections[DW_LINE];                  \
 	size_t header
 
-#define OPEN(packing)                                                                              \
-	do {                                                                                       \
-		dw_elf(&w, packing, &image);                                                       \
-		REQUIRE_OK(sonde_dwarf_open_image(image.data, image.len, "test", &notes, &dwarf)); \
-		REQUIRE_OK(sonde_lines_new(dwarf, &lines));                                        \
+#define OPEN(packing)                                                       \
+	do {                                                                \
+		REQUIRE_OK(open_dw(&w, (packing), &image, &notes, &dwarf)); \
+		REQUIRE_OK(sonde_lines_new(dwarf, &lines));                 \
 	} while (0)
 
 static void rows_by_address(void)
 {
 	for (unsigned version = 3; version <= 5; version++) {
-		FIXTURE;
+		LINES_FIXTURE;
 		size_t at = begin_table(b, version, &header);
 		/* The second sequence comes first in memory. */
 		set_address(b, 0x1100);
@@ -174,7 +172,7 @@ static void rows_by_address(void)
 
 static void inlined_frames(void)
 {
-	FIXTURE;
+	LINES_FIXTURE;
 	size_t at = begin_table(b, 4, &header);
 	set_address(b, 0x1000);
 	row(b, 0, 9);
@@ -208,7 +206,7 @@ static void inlined_frames(void)
 
 static void damaged_tables(void)
 {
-	FIXTURE;
+	LINES_FIXTURE;
 	size_t at = begin_table(b, 4, &header);
 	set_address(b, 0x1000);
 	row(b, 0, 9);
@@ -229,10 +227,124 @@ static void damaged_tables(void)
 	CHECK_STR(frames[0].file, "");
 }
 
+/*
+ * libdw as the oracle: this program is built with -g. dwarf_getscopes() gives the innermost block, whose parents are
+ * the calls.
+ */
+struct oracle {
+	Dwarf *libdw;
+	struct sonde_dwarf *dwarf;
+	struct sonde_lines *lines;
+	uint64_t n_pcs, n_inlined, n_located;
+};
+
+static void compare_scopes(struct oracle *o, Dwarf_Die *unit, uint64_t pc)
+{
+	Dwarf_Die *innermost = NULL, *chain = NULL;
+	int n = dwarf_getscopes(unit, pc, &innermost) > 0
+		? dwarf_getscopes_die(&innermost[0], &chain)
+		: 0;
+	struct sonde_dwarf_scope scopes[32];
+	size_t n_scopes = sonde_dwarf_scopes_at(o->dwarf, pc, scopes, 32), k = 0;
+	for (int i = 0; i < n; i++) {
+		int tag = dwarf_tag(&chain[i]);
+		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
+			continue;
+		o->n_inlined += tag == DW_TAG_inlined_subroutine;
+		if (k < n_scopes)
+			CHECK_STR(scopes[k].name, dwarf_diename(&chain[i]));
+		k++;
+	}
+	CHECK_EQ(n_scopes, k);
+	free(innermost);
+	free(chain);
+}
+
+static void compare_line(struct oracle *o, Dwarf_Die *unit, uint64_t pc)
+{
+	Dwarf_Line *want = dwarf_getsrc_die(unit, pc);
+	struct sonde_line line;
+	int number = 0;
+	CHECK(sonde_lines_find(o->lines, pc, &line) == !!want);
+	if (!want || dwarf_lineno(want, &number))
+		return;
+	CHECK_EQ(line.line, number);
+	CHECK_STR(line.file, dwarf_linesrc(want, NULL, NULL));
+}
+
+static void compare_variables(struct oracle *o, uint64_t pc)
+{
+	sonde_cleanup(sonde_dwarf_variables) struct sonde_dwarf_variables variables = {0};
+	REQUIRE_OK(sonde_dwarf_variables_at(o->dwarf, pc, &variables));
+	sonde_vec_foreach (variable, &variables) {
+		Dwarf_Die die;
+		Dwarf_Attribute attr;
+		Dwarf_Op *ops[4];
+		size_t lens[4];
+		REQUIRE(dwarf_offdie(o->libdw, variable->id, &die));
+		bool located = dwarf_attr_integrate(&die, DW_AT_location, &attr) &&
+			dwarf_getlocation_addr(&attr, pc, ops, lens, 4) > 0 && lens[0];
+		CHECK(located == (variable->expr != NULL));
+		if (located && variable->expr)
+			CHECK_EQ(variable->expr[0], ops[0][0].atom);
+		o->n_located += located;
+	}
+}
+
+static void compare_unit(struct oracle *o, Dwarf_Die *unit)
+{
+	Dwarf_Die die;
+	if (dwarf_child(unit, &die))
+		return;
+	do {
+		Dwarf_Addr low, high;
+		if (dwarf_tag(&die) != DW_TAG_subprogram || dwarf_lowpc(&die, &low) ||
+			dwarf_highpc(&die, &high))
+			continue;
+		for (uint64_t pc = low; pc < high && tap_failed_checks < 10; pc += 13) {
+			compare_scopes(o, unit, pc);
+			compare_line(o, unit, pc);
+			compare_variables(o, pc);
+			o->n_pcs++;
+		}
+	} while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static void answers_equal_libdw(void)
+{
+	sonde_cleanup(sonde_notes) struct sonde_notes notes = {0};
+	sonde_cleanup(sonde_dwarf) struct sonde_dwarf *dwarf = NULL;
+	sonde_cleanup(sonde_lines) struct sonde_lines *lines = NULL;
+	struct sonde_error *err = sonde_dwarf_open("/proc/self/exe", &notes, &dwarf);
+	if (err && err->code == SONDE_NOT_FOUND) {
+		sonde_error_free(err);
+		SKIP("this program was stripped");
+	}
+	REQUIRE_OK(err);
+	REQUIRE_OK(sonde_lines_new(dwarf, &lines));
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct oracle o = {.libdw = dwarf_begin(fd, DWARF_C_READ), .dwarf = dwarf, .lines = lines};
+	REQUIRE(o.libdw);
+	Dwarf_Off offset = 0, next;
+	size_t header_bytes;
+	while (dwarf_nextcu(o.libdw, offset, &next, &header_bytes, NULL, NULL, NULL) == 0) {
+		Dwarf_Die unit;
+		if (dwarf_offdie(o.libdw, offset + header_bytes, &unit))
+			compare_unit(&o, &unit);
+		offset = next;
+	}
+	printf("# %" PRIu64 " addresses, %" PRIu64 " inlined calls, %" PRIu64 " locations\n",
+		o.n_pcs, o.n_inlined, o.n_located);
+	CHECK(o.n_pcs > 50 && o.n_located > 50);
+	dwarf_end(o.libdw);
+	close(fd);
+}
+
 int main(void)
 {
 	RUN(rows_by_address);
 	RUN(inlined_frames);
 	RUN(damaged_tables);
+	RUN(answers_equal_libdw);
 	return tap_end();
 }

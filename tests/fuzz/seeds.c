@@ -1,0 +1,171 @@
+/* Writes seeds whose bytes are composed: fuzz_seeds FOLDER, where FOLDER/NAME exists for each target. */
+#include <lz4frame.h>
+#include <lzma.h>
+#include <zlib.h>
+#include <zstd.h>
+#include "base/varint.h"
+#include "build.h"
+
+static const char *folder;
+
+static void save(const char *target, const char *name, const struct sonde_buf *b)
+{
+	char path[4096];
+	snprintf(path, sizeof(path), "%s/%s/%s", folder, target, name);
+	FILE *f = fopen(path, "w");
+	if (!f || fwrite(b->data, 1, b->len, f) != b->len || fclose(f)) {
+		perror(path);
+		exit(1);
+	}
+}
+
+static void notes_of(uint16_t machine, struct sonde_buf *b)
+{
+	unsigned w = machine == EM_386 ? 4 : 8;
+	uint64_t slots[34];
+	for (unsigned i = 0; i < 34; i++)
+		slots[i] = 0x400000 + i;
+	build_prstatus(b, machine, 10, 11, slots,
+		machine == EM_386              ? 17
+			: machine == EM_X86_64 ? 27
+					       : 34);
+	build_psinfo(b, w, 10, "prog", "./prog -x");
+	build_siginfo(b, w, 11, 1, 0xdead0);
+	const uint64_t auxv[][2] = {{AT_ENTRY, 0x400010}, {AT_PHDR, 0x400040}, {AT_PAGESZ, 4096},
+		{AT_EXECFN, 0xc0000000}, {0, 0}};
+	build_auxv(b, w, auxv);
+	const struct build_vma v[] = {{0x400000, 0x402000, 0, "/nonexistent/prog"},
+		{0x402000, 0x403000, 2, "/nonexistent/prog"}};
+	build_nt_file(b, w, v, 2);
+	build_note(b, "LINUX", 6, machine == EM_386 ? 0x200 : 0x401,
+		"\6\0\0\0\0\20\0\267\0\0\0\0\0\0\0", 16);
+	build_prstatus(b, machine, 11, 0, slots, 8);
+}
+
+static void write_notes(void)
+{
+	static const uint16_t machines[] = {EM_X86_64, EM_386, EM_AARCH64};
+	for (uint8_t i = 0; i < 3; i++) {
+		sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
+		char name[16];
+		snprintf(name, sizeof(name), "machine%u", i);
+		build_u8(&b, i);
+		sonde_cleanup(sonde_buf) struct sonde_buf n = {0};
+		notes_of(machines[i], &n);
+		build_buildid_note(&n, "\1\2\3\4", 4);
+		build_gobuildid_note(&n, "one/two/three");
+		sonde_buf_add(&b, n.data, n.len);
+		save("notes", name, &b);
+	}
+}
+
+static void write_cores(void)
+{
+	static const uint16_t machines[] = {EM_X86_64, EM_386, EM_AARCH64};
+	static const char *const names[] = {"amd64", "386", "arm64"};
+	for (int i = 0; i < 3; i++) {
+		sonde_cleanup(sonde_buf) struct sonde_buf notes = {0}, exe = {0}, b = {0}, z = {0};
+		build_buildid_note(&notes, "\1\2\3\4", 4);
+		struct build_elf x = {.type = ET_EXEC,
+			.machine = machines[i],
+			.word_bytes = i == 1 ? 4 : 8,
+			.entry = 0x400010};
+		build_segment(&x, PT_LOAD, PF_R | PF_X, 0x400000, NULL, 0)->mem_bytes = 0x2000;
+		build_segment(&x, PT_NOTE, PF_R, 0x400200, notes.data, notes.len);
+		build_elf_write(&x, &exe);
+		struct build_elf e = {
+			.type = ET_CORE, .machine = machines[i], .word_bytes = i == 1 ? 4 : 8};
+		sonde_cleanup(sonde_buf) struct sonde_buf n = {0};
+		notes_of(machines[i], &n);
+		build_segment(&e, PT_NOTE, 0, 0, n.data, n.len);
+		struct build_segment *s =
+			build_segment(&e, PT_LOAD, PF_R | PF_X, 0x400000, exe.data, exe.len);
+		s->mem_bytes = 0x2000;
+		s->align = 1;
+		build_segment(&e, PT_LOAD, PF_R | PF_W, 0xc0000000, "./prog", 7)->align = 1;
+		s = build_segment(&e, PT_LOAD, PF_R | PF_W, 0xd0000000, NULL, 0);
+		s->mem_bytes = 0x3000;
+		s->align = 1;
+		s = build_segment(&e, PT_LOAD, 0, 0xe0000000, NULL, 0);
+		s->mem_bytes = 0x3000;
+		s->align = 1;
+		build_elf_write(&e, &b);
+		save("core_file", names[i], &b);
+		if (i)
+			continue;
+		char *to = sonde_buf_reserve(&z, 1 << 16);
+		z.len = ZSTD_compress(to, 1 << 16, b.data, b.len, 1);
+		save("core_file", "amd64.zst", &z);
+		z.len = LZ4F_compressFrame(to, 1 << 16, b.data, b.len, NULL);
+		save("core_file", "amd64.lz4", &z);
+		z.len = 0;
+		lzma_easy_buffer_encode(0, LZMA_CHECK_NONE, NULL, (uint8_t *)b.data, b.len,
+			(uint8_t *)to, &z.len, 1 << 16);
+		save("core_file", "amd64.xz", &z);
+		z_stream gz = {.next_in = (uint8_t *)b.data,
+			.avail_in = (uInt)b.len,
+			.next_out = (uint8_t *)to,
+			.avail_out = 1 << 16};
+		deflateInit2(&gz, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+		deflate(&gz, Z_FINISH);
+		z.len = gz.total_out;
+		deflateEnd(&gz);
+		save("core_file", "amd64.gz", &z);
+		e.extended_numbers = true;
+		build_elf_write(&e, &b);
+		save("core_file", "extended", &b);
+	}
+}
+
+static void write_buildinfo(void)
+{
+	static const char modules[] = "0123456789abcdefpath\tx/"
+				      "y\nmod\tx\tv1\th1:\ndep\ta\tv2\n=>\tb\tv3\nbuild\t-tags="
+				      "\"a\\x41\\n\"\nbuild\tGOARCH=amd64\n0123456789abcdef";
+	sonde_cleanup(sonde_buf) struct sonde_buf blob = {0}, pointers = {0}, b = {0},
+						  symbols = {0};
+	uint8_t n[10];
+	sonde_buf_add(&blob, "\xff Go buildinf:\10\2", 16);
+	build_zeros(&blob, 16);
+	sonde_buf_add(&blob, "\6go1.27", 7);
+	sonde_buf_add(&blob, n, sonde_varint_encode(n, sizeof(modules) - 1));
+	sonde_buf_add(&blob, modules, sizeof(modules) - 1);
+	save("gobuildinfo", "inline", &blob);
+	sonde_buf_add(&pointers, "\xff Go buildinf:\10\0", 16);
+	build_u64(&pointers, 32);
+	build_u64(&pointers, 48);
+	build_u64(&pointers, 64);
+	build_u64(&pointers, 6);
+	build_u64(&pointers, 70);
+	build_u64(&pointers, sizeof(modules) - 1);
+	sonde_buf_add(&pointers, "go1.15", 6);
+	sonde_buf_add(&pointers, modules, sizeof(modules) - 1);
+	save("gobuildinfo", "pointers", &pointers);
+	build_zeros(&symbols, 24);
+	build_u32(&symbols, 1);
+	build_u32(&symbols, 0x10012);
+	build_u64(&symbols, 0x400000);
+	build_u64(&symbols, 64);
+	struct build_elf e = {.type = ET_EXEC};
+	build_segment(&e, PT_LOAD, PF_R | PF_W, 0x400000, blob.data, blob.len)->align = 16;
+	build_section(&e, ".symtab", SHT_SYMTAB, symbols.data, symbols.len)->link = 2;
+	build_section(&e, ".strtab", SHT_STRTAB, "\0main.main", 11);
+	uLongf packed = 1024;
+	uint8_t z[1024] = {1, 0, 0, 0, 0, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0, 1};
+	uint8_t zeros[100] = {0};
+	compress(z + 24, &packed, zeros, sizeof(zeros));
+	build_section(&e, ".debug_info", SHT_PROGBITS, z, 24 + packed)->flags = SHF_COMPRESSED;
+	build_elf_write(&e, &b);
+	save("gobuildinfo", "elf", &b);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2)
+		return 2;
+	folder = argv[1];
+	write_notes();
+	write_cores();
+	write_buildinfo();
+	return 0;
+}

@@ -37,7 +37,10 @@ extern const struct sonde_command sonde_command_core_goroutines;
 extern const struct sonde_command sonde_command_core_histogram;
 extern const struct sonde_command sonde_command_core_mappings;
 extern const struct sonde_command sonde_command_core_overview;
+extern const struct sonde_command sonde_command_core_threads;
 extern const struct sonde_command sonde_command_core_read;
+extern const struct sonde_command sonde_command_profile;
+extern const struct sonde_command sonde_command_profile_unwind_table;
 
 /* The most option tables that a leaf may have, with the common ones. */
 enum { SONDE_COMMAND_MAX_TABLES = 6 };

@@ -49,11 +49,11 @@ struct sonde_error *sonde_core_report_mappings(
 		char perm[4];
 		perm_text(m->perm, perm);
 		bytes += m->end - m->start;
-		present += m->present_bytes;
+		uint64_t there = sonde_target_present_bytes(session->target, m);
+		present += there;
 		sonde_report_row(out, sonde_value_addr(m->start), sonde_value_addr(m->end),
 			sonde_value_text(perm), sonde_value_bytes(m->end - m->start),
-			sonde_value_bytes(m->present_bytes),
-			sonde_value_text(source_text(m->source)),
+			sonde_value_bytes(there), sonde_value_text(source_text(m->source)),
 			m->path ? sonde_value_addr(m->file_offset) : sonde_value_none(),
 			sonde_value_text(m->from ? m->from : m->path), sonde_value_text(m->reason));
 	}

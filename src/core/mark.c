@@ -64,7 +64,7 @@ struct worker {
 static inline bool set_bit(const struct marker *m, uint32_t object)
 {
 	uint64_t *word = &m->bits[object >> 6], bit = UINT64_C(1) << (object & 63);
-	if (*(volatile uint64_t *)word & bit)
+	if (__atomic_load_n(word, __ATOMIC_RELAXED) & bit)
 		return false;
 	if (!m->parallel) {
 		*word |= bit;

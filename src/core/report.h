@@ -15,6 +15,9 @@ struct sonde_error *sonde_core_report_overview(
 struct sonde_error *sonde_core_report_mappings(
 	struct sonde_core_session *session, struct sonde_report *out) SONDE_CHECK;
 
+struct sonde_error *sonde_core_report_threads(
+	struct sonde_core_session *session, struct sonde_report *out) SONDE_CHECK;
+
 struct sonde_core_goroutines_options {
 	bool all; /* each with its whole stack, not in groups */
 	bool has_id;

@@ -253,9 +253,10 @@ static struct sonde_error *step(struct walker *w)
 		return NULL;
 	}
 	if (top) {
-		w->done = true;
 		/* The system stack begins here; the goroutine that it works for waits below. */
-		if (!w->on_g && !w->jumped)
+		if (w->on_g || w->jumped)
+			w->done = true;
+		else
 			jump_to_saved(w);
 		return NULL;
 	}

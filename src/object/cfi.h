@@ -64,7 +64,7 @@ enum sonde_cfi_reason {
 	SONDE_CFI_N_REASONS,
 };
 
-enum { SONDE_CFI_MAX_REMEMBERED = 64 };
+enum { SONDE_CFI_MAX_REMEMBERED = 64, SONDE_CFI_MAX_SECTIONS = 4 };
 
 /* "unknown instruction"; a constant. */
 const char *sonde_cfi_reason_name(enum sonde_cfi_reason reason);
@@ -81,21 +81,6 @@ struct sonde_cfi_counts {
 	uint64_t refused
 		[SONDE_CFI_N_REASONS]; /* FDEs when it was opened, without those that lose their instructions */
 	uint64_t n_cut; /* FDEs that end early, where the next one starts */
-};
-
-struct sonde_cfi_cie;
-struct sonde_cfi {
-	const struct sonde_cfi_fde *fdes; /* ascending by start, disjoint */
-	size_t n_fdes;
-	uint16_t machine; /* EM_X86_64 or EM_AARCH64 */
-	uint16_t fp_reg; /* DWARF's number: 6, 29 */
-	struct sonde_cfi_counts counts;
-	/* cfi.c's. */
-	struct sonde_cfi_fde *all;
-	struct sonde_cfi_cie *cies;
-	size_t n_cies, cap_cies;
-	struct sonde_cfi_part *parts;
-	unsigned n_parts;
 };
 
 /* A section as bytes, for what is no ELF file. */
@@ -119,6 +104,21 @@ struct sonde_cfi_space {
 	const void *ctx;
 };
 
+struct sonde_cfi_cie;
+struct sonde_cfi {
+	const struct sonde_cfi_fde *fdes; /* ascending by start, disjoint */
+	size_t n_fdes;
+	uint16_t machine; /* EM_X86_64 or EM_AARCH64 */
+	uint16_t fp_reg; /* DWARF's number: 6, 29 */
+	struct sonde_cfi_counts counts;
+	/* cfi.c's. */
+	struct sonde_cfi_fde *owned_fdes;
+	struct sonde_cfi_cie *cies;
+	struct sonde_cfi_section sections[SONDE_CFI_MAX_SECTIONS];
+	unsigned n_sections;
+	struct sonde_cfi_space space;
+};
+
 /*
  * The call-frame information of elf: .eh_frame (by its section, else by PT_GNU_EH_FRAME), then what .debug_frame of the
  * file and of debug (its separate debug file, object/debugfile.h, or NULL) have beyond. Both are borrowed and must
@@ -136,11 +136,11 @@ SONDE_DEFINE_CLEANUP(sonde_cfi)
 /* The FDE that covers addr, or NULL. */
 const struct sonde_cfi_fde *sonde_cfi_find(const struct sonde_cfi *cfi, uint64_t addr);
 
-/* The state of an FDE's instructions: CFA, frame pointer, return address. */
+/* The state of an FDE's instructions. */
 struct sonde_cfi_state {
 	struct sonde_cfi_value cfa, fp, ra;
 	int64_t cfa_offset; /* the last one given, also while the CFA is an expression */
-	uint32_t cfa_reg;
+	uint16_t cfa_reg;
 	bool ra_signed;
 };
 
@@ -150,14 +150,14 @@ struct sonde_cfi_rows {
 		refused; /* set where the FDE turns out damaged: the rows so far are void */
 	uint64_t
 		n_all; /* rows as the file has them: also those that differ in other registers only */
-	/* cfi.c's. */
+	/* cfi_rows.c's. */
 	const struct sonde_cfi *cfi;
 	const struct sonde_cfi_cie *cie;
 	const uint8_t *p, *end;
 	uint64_t start, loc, fde_end;
-	bool done, changed, changed_other;
+	bool done, changed, any;
 	unsigned depth;
-	struct sonde_cfi_state state, remembered[SONDE_CFI_MAX_REMEMBERED];
+	struct sonde_cfi_state state, last, remembered[SONDE_CFI_MAX_REMEMBERED];
 };
 
 void sonde_cfi_rows_start(

@@ -9,7 +9,7 @@
 #include "target/core_parts.h"
 #include "target/inflate.h"
 
-enum { MAX_HOLES_READ = 200000, MAX_TEXT_BYTES = 4096 };
+enum { HOLE_STEP_BYTES = 1 << 20, MAX_TEXT_BYTES = 4096 };
 SONDE_DEFINE_VEC(window_pieces, struct sonde_window_piece)
 
 static const char no_access[] = "no access rights: a guard or a reservation";
@@ -21,15 +21,14 @@ static void finish_opening(struct sonde_core_file *core)
 	sonde_core_holes_deinit(&core->holes);
 	sonde_core_images_close(&core->images);
 	sonde_vmas_free(sonde_take(core->vmas));
-	if (core->fd >= 0)
-		close(core->fd);
-	core->fd = -1;
 }
 
 static void core_free(struct sonde_target *t)
 {
 	struct sonde_core_file *core = (struct sonde_core_file *)t;
 	finish_opening(core);
+	if (core->fd >= 0)
+		close(core->fd);
 	sonde_windows_free(core->windows);
 	free(core);
 }
@@ -45,7 +44,28 @@ static size_t core_read_some(struct sonde_target *t, uint64_t addr, void *to, si
 	return n;
 }
 
-static const struct sonde_target_ops core_ops = {.read_some = core_read_some, .free = core_free};
+static uint64_t core_present_bytes(const struct sonde_target *t, const struct sonde_mapping *m)
+{
+	const struct sonde_core_file *core = (const struct sonde_core_file *)t;
+	uint64_t at = m->core_offset, end = at + (m->end - m->start), sum = 0;
+	while (at < end) {
+		off_t data = lseek(core->fd, (off_t)at, SEEK_DATA);
+		if (data < 0)
+			return errno == ENXIO ? sum : m->end - m->start;
+		off_t hole = (uint64_t)data < end ? lseek(core->fd, data, SEEK_HOLE) : -1;
+		if (hole <= data)
+			return sum;
+		sum += sonde_min((uint64_t)hole, end) - (uint64_t)data;
+		at = (uint64_t)hole;
+	}
+	return sum;
+}
+
+static const struct sonde_target_ops core_ops = {
+	.read_some = core_read_some,
+	.present_bytes = core_present_bytes,
+	.free = core_free,
+};
 
 size_t sonde_core_piece_at(const struct sonde_core_file *core, uint64_t addr)
 {
@@ -230,23 +250,23 @@ static struct sonde_error *read_segments(struct sonde_core_file *core, const str
 	return NULL;
 }
 
-/* Ranges of the file that hold no data. Where the file system cannot tell there are none. */
+/*
+ * Large ranges of the file that hold no data: a core of a big heap has ten thousands of small ones, which are not worth a
+ * mapping or a look. Their borders may be off by a step, inwards. Where the file system cannot tell there are none.
+ */
 static struct sonde_error *read_holes(struct sonde_core_file *core)
 {
-	uint64_t at = 0;
-	for (size_t i = 0; i < MAX_HOLES_READ && at < core->size_bytes; i++) {
-		off_t hole = lseek(core->fd, (off_t)at, SEEK_HOLE);
-		if (hole < 0 || (uint64_t)hole >= core->size_bytes)
-			return NULL;
-		off_t data = lseek(core->fd, hole, SEEK_DATA);
+	for (uint64_t at = 0; at < core->size_bytes;) {
+		off_t data = lseek(core->fd, (off_t)at, SEEK_DATA);
 		if (data < 0 && errno != ENXIO)
 			return NULL;
-		at = data < 0 ? core->size_bytes : (uint64_t)data;
-		if (at <= (uint64_t)hole)
+		uint64_t end = data < 0 ? core->size_bytes : (uint64_t)data;
+		if (end < at)
 			return NULL;
-		struct sonde_window_hole h = {(uint64_t)hole, at};
-		if (!sonde_core_holes_push(&core->holes, h))
+		struct sonde_window_hole h = {at, end};
+		if (end - at >= HOLE_STEP_BYTES && !sonde_core_holes_push(&core->holes, h))
 			return &sonde_enomem;
+		at = end + HOLE_STEP_BYTES;
 	}
 	return NULL;
 }
@@ -452,23 +472,6 @@ static struct sonde_error *vmas_of_exe(struct sonde_core_file *core)
 
 /* --- the finished target --- */
 
-static uint64_t hole_bytes(const struct sonde_core_file *core, uint64_t from, uint64_t to)
-{
-	size_t lo = 0, hi = core->holes.n;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		if (core->holes.items[mid].end <= from)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	uint64_t sum = 0;
-	for (; lo < core->holes.n && core->holes.items[lo].start < to; lo++)
-		sum += sonde_min(to, core->holes.items[lo].end) -
-			sonde_max(from, core->holes.items[lo].start);
-	return sum;
-}
-
 static struct sonde_error *publish_mappings(struct sonde_core_file *core)
 {
 	struct sonde_target *t = &core->target;
@@ -481,16 +484,10 @@ static struct sonde_error *publish_mappings(struct sonde_core_file *core)
 	for (size_t i = 0; i < core->pieces.n; i++) {
 		struct sonde_mapping *m = &t->mappings[i];
 		*m = core->pieces.items[i].m;
-		uint64_t size = m->end - m->start;
-		if (m->source == SONDE_SOURCE_FILE)
-			m->present_bytes = size;
-		else if (m->source == SONDE_SOURCE_CORE)
-			m->present_bytes =
-				size - hole_bytes(core, m->core_offset, m->core_offset + size);
-		else if (m->source == SONDE_SOURCE_ABSENT && m->reason != no_access)
-			sonde_notes_add(core->options.notes, "memory that cannot be read", size,
-				"0x%" PRIx64 "-0x%" PRIx64 "%s%s: %s", m->start, m->end,
-				m->path ? " " : "", m->path ? m->path : "",
+		if (m->source == SONDE_SOURCE_ABSENT && m->reason != no_access)
+			sonde_notes_add(core->options.notes, "memory that cannot be read",
+				m->end - m->start, "0x%" PRIx64 "-0x%" PRIx64 "%s%s: %s", m->start,
+				m->end, m->path ? " " : "", m->path ? m->path : "",
 				m->reason ? m->reason : "unknown");
 		if (!m->path)
 			continue;

@@ -49,10 +49,10 @@ SONDE_DEFINE_VEC(sonde_core_holes, struct sonde_window_hole)
 struct sonde_core_file {
 	struct sonde_target target; /* first */
 	struct sonde_windows *windows;
+	int fd; /* of the plain (inflated) core */
 	/* While opening only: */
 	const char *path;
 	struct sonde_core_options options;
-	int fd; /* of the plain (inflated) core */
 	uint64_t size_bytes;
 	struct sonde_core_pieces pieces; /* sorted, disjoint */
 	struct sonde_core_holes holes;

@@ -6,6 +6,8 @@
 struct sonde_target_ops {
 	/* Leading readable bytes at an address that no run holds; NULL = none. Safe from several threads. */
 	size_t (*read_some)(struct sonde_target *t, uint64_t addr, void *to, size_t len);
+	/* As sonde_target_present_bytes() for a mapping of SONDE_SOURCE_CORE; NULL = all of it. */
+	uint64_t (*present_bytes)(const struct sonde_target *t, const struct sonde_mapping *m);
 	/* Free what the kind owns and the struct itself; the common parts are gone by then. */
 	void (*free)(struct sonde_target *t);
 };

@@ -177,6 +177,14 @@ static void free_struct(struct sonde_target *t)
 
 static const struct sonde_target_ops over_runs_ops = {.free = free_struct};
 
+uint64_t sonde_target_present_bytes(const struct sonde_target *t, const struct sonde_mapping *m)
+{
+	if (m->source == SONDE_SOURCE_CORE && t->ops && t->ops->present_bytes)
+		return t->ops->present_bytes(t, m);
+	return m->source == SONDE_SOURCE_CORE || m->source == SONDE_SOURCE_FILE ? m->end - m->start
+										: 0;
+}
+
 struct sonde_target *sonde_target_over_runs(
 	const struct sonde_target_run *runs, size_t n, uint16_t machine, unsigned word_bytes)
 {
@@ -208,7 +216,6 @@ struct sonde_target *sonde_target_over_runs(
 			.end = runs[i].start + runs[i].size_bytes,
 			.perm = SONDE_PERM_R | SONDE_PERM_W,
 			.source = SONDE_SOURCE_CORE,
-			.present_bytes = runs[i].size_bytes,
 		};
 	}
 	return t;

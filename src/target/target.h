@@ -34,7 +34,6 @@ struct sonde_mapping {
 	const char *path; /* as the process had it (NT_FILE), "[vdso]", or NULL: anonymous */
 	const char *from; /* SOURCE_FILE: the file that was read instead of path */
 	const char *reason; /* SOURCE_ABSENT: why */
-	uint64_t present_bytes; /* CORE: bytes that are no hole of the file; FILE: all; else 0 */
 };
 
 struct sonde_thread {
@@ -68,6 +67,11 @@ struct sonde_process_info {
 
 /* Sorted by start, disjoint. */
 const struct sonde_mapping *sonde_target_mappings(const struct sonde_target *t, size_t *n);
+/*
+ * The bytes of a mapping of t that somebody keeps: CORE: those that are no hole of the file (counted now: a look at each
+ * extent), FILE: all; else 0.
+ */
+uint64_t sonde_target_present_bytes(const struct sonde_target *t, const struct sonde_mapping *m);
 /* The mapping that holds addr, or NULL. */
 const struct sonde_mapping *sonde_target_mapping_find(const struct sonde_target *t, uint64_t addr);
 

@@ -47,7 +47,7 @@ struct sonde_unwind_header {
 	uint8_t fp_reg, sp_reg; /* DWARF's numbers of the machine */
 	uint32_t n_buildid_bytes;
 	uint8_t buildid[SONDE_UNWIND_MAX_BUILDID_BYTES];
-	uint64_t reserved[2];
+	uint64_t reserved[3];
 };
 
 /* How the CFA, the caller's stack pointer, is found. */

@@ -21,7 +21,7 @@ struct sonde_unwind_counts {
 		n_other_register_rows; /* CFA by a register that is neither stack nor frame pointer: leaf frames only */
 	uint64_t n_unknown_fp_rows; /* the frame pointer is an expression that no rule can hold */
 	uint64_t unsupported[SONDE_UNWIND_N_UNSUPPORTED]; /* rows, by reason */
-	uint64_t n_outside_rows; /* FDEs beyond 4 GiB from the base: left out */
+	uint64_t n_outside_fdes; /* FDEs below the base or beyond 4 GiB from it: left out */
 };
 
 struct sonde_unwind_table {

@@ -196,7 +196,7 @@ static void a_kernel_core(void)
 			CHECK(!k || m[k - 1].end <= m[k].start);
 		}
 		CHECK_EQ(m[1].file_offset, PAGE);
-		CHECK_EQ(m[1].present_bytes, 2 * PAGE);
+		CHECK_EQ(sonde_target_present_bytes(t, &m[1]), 2 * PAGE);
 		CHECK_STR(m[1].path, build_path("k/prog"));
 		CHECK_EQ(m[1].perm, SONDE_PERM_R | SONDE_PERM_X);
 		CHECK(strstr(m[6].reason, "no access rights"));
@@ -704,12 +704,8 @@ static void sparse_and_large(void)
 	CHECK(pwrite(fd, "middle", 6, PAGE + SIZE / 2) == 6);
 	CHECK(pwrite(fd, "end", 3, PAGE + SIZE - 3) == 3);
 	close(fd);
-	struct timespec from, to;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
 	sonde_cleanup(sonde_target) struct sonde_target *t = NULL;
 	REQUIRE_OK(sonde_core_file_open(path, NULL, &t));
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
-	CHECK((to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000 < 100);
 	const uint8_t *p = sonde_target_bytes(t, HEAP, SIZE);
 	REQUIRE(p);
 	CHECK(!memcmp(p, "first", 5) && !memcmp(p + SIZE / 2, "middle", 6) &&
@@ -717,7 +713,8 @@ static void sparse_and_large(void)
 	for (size_t at = PAGE; at < SIZE / 2; at += 1 << 20)
 		CHECK(!p[at]);
 	const struct sonde_mapping *m = sonde_target_mapping_find(t, HEAP);
-	CHECK(m->present_bytes >= 3 * PAGE && m->present_bytes < SIZE / 4);
+	uint64_t present = sonde_target_present_bytes(t, m);
+	CHECK(present >= 3 * PAGE && present < SIZE / 4);
 	/* Looking at a hole reads nothing of the file. */
 	struct stat st;
 	CHECK(!stat(path, &st) && st.st_blocks < 1 << 12);

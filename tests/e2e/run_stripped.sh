@@ -69,7 +69,7 @@ if take_core bait "$version" kernel crash; then
 	objcopy --strip-debug "$CORE/exe" "$WORK/exe"
 	ok "stripped afterwards" fails "$WORK/exe: no DWARF (stripped: no .debug_info)" \
 		"$SONDE" core histogram "$CORE/core" --exe "$WORK/exe"
-	id=$(readelf -nW "$CORE/exe" | sed -n 's/^ *Build ID: //p')
+	id=$(readelf -nW "$CORE/exe" | sed -n 's/.*Build ID: //p')
 	sonde_core histogram --json >"$WORK/whole.json"
 	if [[ -n $id ]]; then
 		mkdir -p "$WORK/debug/.build-id/${id:0:2}"

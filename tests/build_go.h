@@ -604,3 +604,49 @@ BG_UNUSED static void bg_g_at(struct bg *b, uint64_t addr, const struct bg_g *g)
 	bg_field(b, addr, l->g_labels, g->labels);
 	bg_field(b, addr, l->g_waitreason, g->waitreason);
 }
+
+/* --- types with names: descriptors in the area `a`, which is the module's types --- */
+
+/* internal/abi.Name: flags, length, bytes; its offset from the module's types. */
+BG_UNUSED static int32_t bg_name(struct bg *b, struct bg_area *a, const char *name)
+{
+	size_t len = strlen(name);
+	uint8_t head[11] = {0};
+	size_t n = 1 + sonde_varint_encode(head + 1, len);
+	uint64_t at = bg_put(b, a, n + len);
+	memcpy(bg_at(b, at, n), head, n);
+	memcpy(bg_at(b, at + n, len), name, len);
+	b->module.types = a->addr;
+	b->module.etypes = a->addr + a->size_bytes;
+	return (int32_t)(at - a->addr);
+}
+
+/* A type of that kind and name; words are what stands behind the descriptor. */
+BG_UNUSED static uint64_t bg_named_type(struct bg *b, struct bg_area *a, const char *name,
+	uint8_t kind, uint64_t size_bytes, uint64_t mask, uint64_t w0, uint64_t w1, uint64_t w2)
+{
+	unsigned n_ptr = mask ? 64 - (unsigned)__builtin_clzll(mask) : 0;
+	return bg_type(b, a,
+		(struct bg_type){.size_bytes = size_bytes,
+			.ptr_bytes = n_ptr * b->word,
+			.kind = kind,
+			.str = name ? bg_name(b, a, name) : -1,
+			.gcdata = bg_bytes(b, a, &mask, 8),
+			.words = {w0, w1, w2}});
+}
+
+struct bg_member {
+	uint64_t type, offset;
+};
+
+/* A struct: abi.StructField is name, type, offset. */
+BG_UNUSED static uint64_t bg_struct(struct bg *b, struct bg_area *a, const char *name,
+	uint64_t size_bytes, uint64_t mask, const struct bg_member *members, size_t n)
+{
+	uint64_t fields = bg_put(b, a, n * 3 * b->word);
+	for (size_t i = 0; i < n; i++) {
+		bg_word(b, fields + (i * 3 + 1) * b->word, members[i].type);
+		bg_word(b, fields + (i * 3 + 2) * b->word, members[i].offset);
+	}
+	return bg_named_type(b, a, name, SONDE_GO_KIND_STRUCT, size_bytes, mask, 0, fields, n);
+}

@@ -5,17 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/parallel.h"
-#include "golang/ptrmask.h"
+#include "core/scan.h"
 #include "golang/roots.h"
 
 enum {
 	/* Objects on their way from a pointer to their scan: long enough for memory to answer, short enough for L1. */
 	RING_SLOTS = 32,
-	/* A part of a large object that is scanned at a time: its pointers must not fill the stack. */
-	PART_WORDS = 1024,
 	/* Below so many marked objects a thread keeps its own when others have none. */
 	SHARE_MIN = 16,
-	FULL_BITS_SLOT_WORDS = 64,
 };
 
 struct item {
@@ -53,10 +50,9 @@ struct worker {
 	struct marker *m;
 	struct item_vec stack; /* marked, not scanned */
 	struct part_vec parts;
-	struct sonde_go_masks masks;
+	struct sonde_core_scanner scanner;
 	struct ring_item ring[RING_SLOTS];
 	unsigned head, n;
-	uint64_t n_unreadable, n_no_type;
 	bool failed;
 };
 
@@ -114,138 +110,17 @@ static inline void found(struct worker *w, uint64_t value)
 		w->failed = true;
 }
 
-static inline uint64_t load(const uint8_t *p, unsigned word_bytes)
+static inline void found_word(void *ctx, uint64_t offset, uint64_t value)
 {
-	if (sonde_likely(word_bytes == 8)) {
-		uint64_t v;
-		memcpy(&v, p, 8);
-		return v;
-	}
-	uint32_t v;
-	memcpy(&v, p, 4);
-	return v;
+	found(ctx, value);
 }
 
-/* The word at offset of a slot whose span may not be readable as a whole. */
-static void found_at(struct worker *w, const struct sonde_go_span *s, const uint8_t *host,
-	uint32_t slot, uint64_t offset)
-{
-	unsigned word = w->m->heap->go->word_bytes;
-	uint64_t value;
-	if (sonde_likely(host != NULL))
-		found(w, load(host + offset, word));
-	else if (sonde_go_read_word(w->m->heap->go, sonde_go_span_addr(s, slot) + offset, &value))
-		found(w, value);
-	else
-		w->n_unreadable++;
-}
-
-/* n bits of a bitmap from bit `at` on, n <= 64. */
-static inline uint64_t bits_at(const uint8_t *bitmap, uint64_t at, unsigned n)
-{
-	/* A slot's bits may begin inside a byte and end in the ninth: read by bytes only what holds them. */
-	const uint8_t *p = bitmap + (at >> 3);
-	unsigned shift = at & 7, n_bytes = (shift + n + 7) / 8;
-	uint64_t low = 0;
-	memcpy(&low, p, n_bytes < 8 ? n_bytes : 8);
-	low >>= shift;
-	if (n_bytes > 8)
-		low |= (uint64_t)p[8] << (64 - shift);
-	return n == 64 ? low : low & ((UINT64_C(1) << n) - 1);
-}
-
-static void scan_bits(
-	struct worker *w, const struct sonde_go_span *s, uint32_t slot, const uint8_t *host)
-{
-	const struct sonde_go_heap *h = w->m->heap;
-	unsigned word = h->go->word_bytes;
-	const uint8_t *bitmap = sonde_go_span_heap_bits(h, s);
-	if (!bitmap) {
-		w->n_unreadable += s->slot_bytes / word;
-		return;
-	}
-	uint64_t n = s->slot_bytes / word, at = (uint64_t)slot * n;
-	for (uint64_t done = 0; done < n; done += FULL_BITS_SLOT_WORDS) {
-		uint64_t bits = bits_at(bitmap, at + done,
-			(unsigned)sonde_min(n - done, (uint64_t)FULL_BITS_SLOT_WORDS));
-		for (; bits; bits &= bits - 1)
-			found_at(w, s, host, slot, (done + (unsigned)__builtin_ctzll(bits)) * word);
-	}
-}
-
-/* The words of [offset, limit) of a slot, tiled with a type's mask from `start` on. Returns where it stopped. */
-static uint64_t scan_tiles(struct worker *w, const struct sonde_go_span *s, uint32_t slot,
-	const uint8_t *host, const struct sonde_go_mask *mask, uint64_t start, uint64_t offset,
-	uint64_t limit)
-{
-	unsigned word = w->m->heap->go->word_bytes;
-	uint64_t end = limit;
-	if (offset + PART_WORDS * word < limit)
-		end = offset + PART_WORDS * word;
-	if (mask->all_pointers) {
-		for (; offset + word <= end; offset += word)
-			found_at(w, s, host, slot, offset);
-		return end;
-	}
-	uint64_t elem = start + (offset - start) / mask->size_bytes * mask->size_bytes;
-	for (; elem < end; elem += mask->size_bytes) {
-		uint64_t first = offset > elem ? (offset - elem) / word : 0;
-		uint64_t n = sonde_min(mask->ptr_bytes, end - elem) / word;
-		for (uint64_t i = first & ~UINT64_C(63); i < n; i += 64) {
-			uint64_t bits = mask->bits[i >> 6];
-			if (i < first)
-				bits &= ~UINT64_C(0) << (first - i);
-			if (n - i < 64)
-				bits &= (UINT64_C(1) << (n - i)) - 1;
-			for (; bits; bits &= bits - 1)
-				found_at(w, s, host, slot,
-					elem + (i + (unsigned)__builtin_ctzll(bits)) * word);
-		}
-	}
-	return end;
-}
-
-/* A header or large object from `offset` on (0: from its start); what is left over goes on `parts`. */
-static void scan_typed(
-	struct worker *w, uint32_t span, uint32_t slot, const uint8_t *host, uint64_t offset)
-{
-	const struct sonde_go_heap *h = w->m->heap;
-	const struct sonde_go_span *s = &h->spans[span];
-	uint64_t type = s->large_type, start = 0;
-	if (s->pointers == SONDE_GO_HEADER) {
-		start = (uint64_t)h->go->layout.header_bytes;
-		if (host)
-			type = load(host, h->go->word_bytes);
-		else if (!sonde_go_read_word(h->go, sonde_go_span_addr(s, slot), &type))
-			type = 0;
-	}
-	if (!type)
-		return; /* still being allocated (mallocgc sets it last) */
-	const struct sonde_go_mask *mask =
-		sonde_go_masks_find(&w->masks, type, s->slot_bytes - start);
-	if (!mask) {
-		w->n_no_type++;
-		return;
-	}
-	if (!mask->ptr_bytes)
-		return;
-	offset = scan_tiles(w, s, slot, host, mask, start, sonde_max(offset, start), s->slot_bytes);
-	if (offset < s->slot_bytes && !part_vec_push(&w->parts, (struct part){span, slot, offset}))
-		w->failed = true;
-}
-
-static inline const uint8_t *host_of(const struct sonde_go_span *s, uint32_t slot)
-{
-	return s->host ? s->host + slot * s->slot_bytes : NULL;
-}
-
-static void scan(struct worker *w, uint32_t span, uint32_t slot)
+static void scan(struct worker *w, uint32_t span, uint32_t slot, uint64_t from)
 {
 	const struct sonde_go_span *s = &w->m->heap->spans[span];
-	if (s->pointers == SONDE_GO_BITS)
-		scan_bits(w, s, slot, host_of(s, slot));
-	else if (s->pointers == SONDE_GO_HEADER || s->pointers == SONDE_GO_LARGE)
-		scan_typed(w, span, slot, host_of(s, slot), 0);
+	uint64_t offset = sonde_core_scan(&w->scanner, s, slot, from, found_word, w);
+	if (offset < s->slot_bytes && !part_vec_push(&w->parts, (struct part){span, slot, offset}))
+		w->failed = true;
 }
 
 /* Give half of the stack away: its older half, whose objects were found first and so have most below them. */
@@ -282,10 +157,10 @@ static void drain(struct worker *w)
 			const struct sonde_go_span *s = &h->spans[i.span];
 			if ((i.marked || set_bit(w->m, s->first + i.slot)) &&
 				s->pointers != SONDE_GO_NOSCAN)
-				scan(w, i.span, i.slot);
+				scan(w, i.span, i.slot, 0);
 		} else if (w->parts.n) {
 			struct part p = w->parts.items[--w->parts.n];
-			scan_typed(w, p.span, p.slot, host_of(&h->spans[p.span], p.slot), p.offset);
+			scan(w, p.span, p.slot, p.offset);
 		} else {
 			return;
 		}
@@ -331,7 +206,7 @@ static void work(void *ctx, unsigned i)
 {
 	struct marker *m = ctx;
 	struct worker w = {.m = m};
-	sonde_go_masks_init(&w.masks, m->heap->go);
+	sonde_core_scanner_init(&w.scanner, m->heap);
 	pthread_mutex_lock(&m->lock);
 	bool late = m->done;
 	m->n_active += !late;
@@ -340,12 +215,12 @@ static void work(void *ctx, unsigned i)
 		drain(&w);
 	pthread_mutex_lock(&m->lock);
 	m->failed |= w.failed;
-	m->n_unreadable += w.n_unreadable;
-	m->n_no_type += w.n_no_type;
+	m->n_unreadable += w.scanner.n_unreadable;
+	m->n_no_type += w.scanner.n_no_type;
 	pthread_mutex_unlock(&m->lock);
 	item_vec_deinit(&w.stack);
 	part_vec_deinit(&w.parts);
-	sonde_go_masks_deinit(&w.masks);
+	sonde_core_scanner_deinit(&w.scanner);
 }
 
 /* Mark from what stands in the pool until nothing is left. */

@@ -35,6 +35,13 @@ enum sonde_core_histogram_by { SONDE_CORE_HISTOGRAM_BY_TYPE, SONDE_CORE_HISTOGRA
 struct sonde_error *sonde_core_report_histogram(struct sonde_core_session *session,
 	const struct sonde_core_histogram_options *options, struct sonde_report *out) SONDE_CHECK;
 
+struct sonde_core_reachable_options {
+	uint64_t addr;
+	uint64_t n_paths; /* 0 = 1 */
+};
+struct sonde_error *sonde_core_report_reachable(struct sonde_core_session *session,
+	const struct sonde_core_reachable_options *options, struct sonde_report *out) SONDE_CHECK;
+
 struct sonde_core_read_options {
 	uint64_t addr, n_bytes;
 };

@@ -4,16 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/cycle.h"
+#include "golang/framevars.h"
 #include "golang/ptrmask.h"
-#include "object/location.h"
 
 enum {
-	MAX_PIECES = 64,
 	MAX_VARIABLE_BYTES = 4096,
 	MAX_DEPTH = 64,
 	MAX_CHECK_WORDS = 512,
-	MAX_WAITERS = 1 << 20,
-	MAX_SELECT_CASES = 1 << 16
+	MAX_CAPTURED = 256,
+	FOLLOW_MIN_BYTES = 64 << 20,
+	FOLLOW_FACTOR = 16,
 };
 
 SONDE_DEFINE_MAP(pc_map, struct sonde_dwarf_variables)
@@ -40,6 +41,8 @@ struct typer {
 	struct static_vec
 		statics; /* values outside the heap that typed pointers led to, to be followed */
 	struct sonde_u64_map static_seen; /* address -> bytes followed from it */
+	uint64_t
+		follow_left; /* bytes outside typed objects that may still be followed: damage could name them all, often */
 	bool no_memory;
 };
 
@@ -115,6 +118,12 @@ static void follow_memory(struct typer *t, uint64_t addr, uint64_t end,
 	uint64_t *seen = sonde_u64_map_put(&t->static_seen, addr, NULL);
 	if (!seen || extent <= *seen)
 		return;
+	if (extent > t->follow_left) {
+		sonde_notes_add(t->go->notes, "values outside objects not followed: bytes", extent,
+			"0x%" PRIx64, addr);
+		return;
+	}
+	t->follow_left -= extent;
 	*seen = extent;
 	if (!static_vec_push(&t->statics, (struct static_value){addr, n, id}))
 		t->no_memory = true;
@@ -307,7 +316,8 @@ static void walk_waiters(struct typer *t, uint64_t chan, struct sonde_go_field q
 	uint64_t sudog, value;
 	if (!sonde_go_read(t->go, chan, queue, &sudog))
 		return;
-	for (int i = 0; sudog && i < MAX_WAITERS; i++) {
+	struct sonde_cycle cycle = sonde_cycle_from(sudog);
+	for (int i = 0; sudog && !(i && sonde_cycle_closed(&cycle, sudog)); i++) {
 		if (sonde_go_read(t->go, sudog, t->go->layout.sudog_elem, &value) && value)
 			walk_memory(t, value, elem);
 		if (!sonde_go_read(t->go, sudog, t->go->layout.sudog_next, &sudog))
@@ -362,8 +372,6 @@ static void walk_untyped_chan(struct typer *t, uint64_t addr)
 		walk_hchan(t, addr, (uint64_t)id << 1 | 1, "chan %s",
 			sonde_go_type_of(t->types, id)->name, id);
 }
-
-enum { MAX_CAPTURED = 256 };
 
 /* The record of the closure whose code begins at f: its name, and what it captured as far as DWARF says. */
 static uint32_t closure_id(struct typer *t, const struct sonde_pcfunc *f)
@@ -603,35 +611,8 @@ static void type_globals(struct typer *t)
 	}
 }
 
-struct frame_ctx {
-	struct typer *t;
-	const struct sonde_go_frame *frame;
-	const struct sonde_regs *regs; /* NULL = unknown */
-};
-
-static bool frame_reg(void *ctx, unsigned reg, uint64_t *value)
-{
-	const struct frame_ctx *f = ctx;
-	const struct sonde_machine *machine =
-		sonde_machine_find(sonde_target_info(f->t->go->target)->machine);
-	if (reg == machine->sp) {
-		*value = f->frame->sp;
-		return true;
-	}
-	if (!f->regs || !sonde_regs_has(f->regs, reg))
-		return false;
-	*value = f->regs->dwarf[reg];
-	return true;
-}
-
-static bool frame_memory(void *ctx, uint64_t addr, void *to, size_t len)
-{
-	const struct frame_ctx *f = ctx;
-	return sonde_target_read(f->t->go->target, addr, to, len);
-}
-
 static void type_variable(
-	struct typer *t, struct frame_ctx *f, const struct sonde_dwarf_variable *v)
+	struct typer *t, struct sonde_go_frame_view *view, const struct sonde_dwarf_variable *v)
 {
 	if (!v->expr)
 		return;
@@ -639,22 +620,9 @@ static void type_variable(
 	const struct sonde_go_type *type = sonde_go_types_slots(t->types, id);
 	if (!type->size_bytes || !type->n_slots)
 		return;
-	struct sonde_location_context ctx = {
-		.reg = frame_reg,
-		.memory = frame_memory,
-		.ctx = f,
-		.has_cfa = true,
-		.cfa = f->frame->fp,
-		.bias = t->go->bias,
-		.unit = v->unit,
-	};
-	static const uint8_t call_frame_cfa = 0x9c; /* Go's frame base, always */
-	ctx.frame_base = &call_frame_cfa;
-	ctx.frame_base_len = 1;
-	struct sonde_location_piece pieces[MAX_PIECES];
+	struct sonde_location_piece pieces[SONDE_GO_MAX_PIECES];
 	size_t n;
-	const char *wrong =
-		sonde_location_evaluate(v->expr, v->expr_len, &ctx, pieces, MAX_PIECES, &n);
+	const char *wrong = sonde_go_frame_locate(view, v, pieces, &n);
 	if (wrong) {
 		sonde_notes_add(t->go->notes, "location of a variable not understood", 0, "%s: %s",
 			v->name, wrong);
@@ -668,22 +636,23 @@ static void type_variable(
 	if (type->size_bytes > MAX_VARIABLE_BYTES)
 		return;
 	uint64_t words[MAX_VARIABLE_BYTES / 8];
-	sonde_location_read(pieces, n, &ctx, words, type->size_bytes, &wrong);
+	sonde_location_read(pieces, n, &view->context, words, type->size_bytes, &wrong);
 	walk_value(t, (const uint8_t *)words, type->size_bytes, id, 0);
 }
 
 /* The variables at a frame's pc: decoded once a pc, however many goroutines stand there. */
-static const struct sonde_dwarf_variables *variables_at(struct typer *t, uint64_t pc)
+static const struct sonde_dwarf_variables *variables_at(
+	struct typer *t, const struct sonde_go_frame *frame)
 {
 	bool was_new;
-	struct sonde_dwarf_variables *v = pc_map_put(&t->variables, pc, &was_new);
+	struct sonde_dwarf_variables *v =
+		pc_map_put(&t->variables, sonde_go_frame_lookup_pc(frame), &was_new);
 	if (!v) {
 		t->no_memory = true;
 		return NULL;
 	}
 	if (was_new) {
-		struct sonde_error *err =
-			sonde_dwarf_variables_at(t->go->dwarf, pc - t->go->bias, v);
+		struct sonde_error *err = sonde_go_frame_variables(t->go, frame, v);
 		if (err)
 			sonde_notes_add(t->go->notes, "variables of a function not readable", 0,
 				"%s", err->message);
@@ -700,13 +669,11 @@ static void type_frames(struct typer *t, const struct sonde_goroutines *gs)
 			const struct sonde_go_frame *frame = &gs->frames.items[g->first_frame + k];
 			if (frame->flags & SONDE_GO_FRAME_SYSTEM_STACK)
 				continue;
-			const struct sonde_dwarf_variables *v =
-				variables_at(t, sonde_go_frame_lookup_pc(frame));
-			struct frame_ctx f = {.t = t, .frame = frame};
-			if ((frame->flags & SONDE_GO_FRAME_SIGNALLED) && g->regs.known)
-				f.regs = &g->regs;
+			const struct sonde_dwarf_variables *v = variables_at(t, frame);
+			struct sonde_go_frame_view view;
+			sonde_go_frame_view_init(&view, t->go, g, frame);
 			for (size_t j = 0; v && j < v->n; j++)
-				type_variable(t, &f, &v->items[j]);
+				type_variable(t, &view, &v->items[j]);
 			drain(t);
 		}
 	}
@@ -726,7 +693,8 @@ static void type_goroutines(struct typer *t, const struct sonde_goroutines *gs)
 		uint64_t sudog, chan;
 		if (!sonde_go_read(t->go, gs->all.items[i].addr, l->g_waiting_on, &sudog))
 			continue;
-		for (int k = 0; sudog && k < MAX_SELECT_CASES; k++) {
+		struct sonde_cycle cycle = sonde_cycle_from(sudog);
+		for (int k = 0; sudog && !(k && sonde_cycle_closed(&cycle, sudog)); k++) {
 			if (sonde_go_read(t->go, sudog, l->sudog_c, &chan))
 				walk_untyped_chan(t, chan);
 			if (!sonde_go_read(t->go, sudog, l->sudog_waitlink, &sudog))
@@ -786,6 +754,7 @@ struct sonde_error *sonde_core_type_heap(const struct sonde_go_heap *heap,
 		return &sonde_enomem;
 	struct typer t = {
 		.heap = heap, .go = heap->go, .marks = marks, .types = types, .of = typing->of};
+	t.follow_left = FOLLOW_MIN_BYTES + FOLLOW_FACTOR * heap->in_use_bytes;
 	sonde_go_masks_init(&t.masks, heap->go);
 	type_all(&t, gs);
 	sonde_go_masks_deinit(&t.masks);

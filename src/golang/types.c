@@ -476,6 +476,70 @@ uint32_t sonde_go_types_composed(struct sonde_go_types *t, const char *name, uin
 	return id;
 }
 
+/* The field of a struct that covers offset: its name appended, its type returned, *offset made relative to it. 0: none. */
+static uint32_t enter_field(struct sonde_go_types *t, const struct sonde_go_type *type,
+	uint64_t *offset, struct sonde_buf *to)
+{
+	const struct sonde_go *go = t->go;
+	if (type->runtime_addr) {
+		uint64_t fields = word_behind(t, type->runtime_addr, WORD_STRUCT_FIELDS);
+		uint64_t n = word_behind(t, type->runtime_addr, WORD_STRUCT_FIELDS + 1);
+		for (uint64_t i = 0; i < n && i < MAX_FIELDS; i++) {
+			uint64_t field = fields + i * 3 * go->word_bytes, name_addr, type_addr,
+				 start;
+			if (!sonde_go_read_word(go, field, &name_addr) ||
+				!sonde_go_read_word(go, field + go->word_bytes, &type_addr) ||
+				!sonde_go_read_word(go, field + 2 * go->word_bytes, &start))
+				return 0;
+			uint32_t id = sonde_go_types_runtime(t, type_addr);
+			if (*offset < start ||
+				*offset - start >= sonde_go_type_of(t, id)->size_bytes)
+				continue;
+			const char *name = name_at(t, name_addr);
+			sonde_buf_printf(to, ".%s", name ? name : "?");
+			*offset -= start;
+			return id;
+		}
+		return 0;
+	}
+	const struct sonde_dwarf_type *d = sonde_dwarf_type_bare(go->dwarf, type->dwarf_id);
+	for (size_t i = 0; d && i < d->n_members; i++) {
+		uint32_t id = sonde_go_types_dwarf(t, d->members[i].type);
+		uint64_t start = d->members[i].offset_bytes;
+		if (*offset < start || *offset - start >= sonde_go_type_of(t, id)->size_bytes)
+			continue;
+		sonde_buf_printf(to, ".%s", d->members[i].name);
+		*offset -= start;
+		return id;
+	}
+	return 0;
+}
+
+void sonde_go_types_field(
+	struct sonde_go_types *t, uint32_t id, uint64_t offset, struct sonde_buf *to)
+{
+	for (int depth = 0; depth < MAX_DEPTH; depth++) {
+		const struct sonde_go_type *type = sonde_go_type_of(t, id);
+		const struct sonde_go_type *elem = sonde_go_type_of(t, type->elem);
+		uint32_t inner = 0;
+		if (type->kind == SONDE_GO_KIND_STRUCT) {
+			inner = enter_field(t, type, &offset, to);
+		} else if (type->kind == SONDE_GO_KIND_ARRAY && elem->size_bytes &&
+			offset / elem->size_bytes < type->count) {
+			sonde_buf_printf(to, "[%" PRIu64 "]", offset / elem->size_bytes);
+			offset %= elem->size_bytes;
+			inner = type->elem;
+		} else if (type->kind != SONDE_GO_KIND_INVALID && offset < type->size_bytes) {
+			return; /* a pointer, or a word of a string, slice, interface: the field says it */
+		}
+		if (!inner) {
+			sonde_buf_printf(to, "+%" PRIu64, offset);
+			return;
+		}
+		id = inner;
+	}
+}
+
 struct sonde_error *sonde_go_types_open(struct sonde_go *go, struct sonde_go_types **ret)
 {
 	sonde_cleanup(sonde_go_types) struct sonde_go_types *t = sonde_new(struct sonde_go_types);

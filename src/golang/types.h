@@ -5,6 +5,7 @@
  */
 #pragma once
 #include <stdint.h>
+#include "base/buf.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "golang/runtime.h"
@@ -99,6 +100,10 @@ uint32_t sonde_go_types_dwarf(struct sonde_go_types *t, uint64_t dwarf_id);
 
 /* A type of that name that has no descriptor (closures, map parts); made where absent. */
 uint32_t sonde_go_types_named(struct sonde_go_types *t, const char *name, uint64_t size_bytes);
+
+/* What stands at offset of a value of type id, in Go's words, appended: ".next", "[3].name", "+8" where no field tells. */
+void sonde_go_types_field(
+	struct sonde_go_types *t, uint32_t id, uint64_t offset, struct sonde_buf *to);
 
 /* A part of a record that no type describes: what a closure captured. */
 struct sonde_go_part {

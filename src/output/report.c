@@ -221,9 +221,11 @@ void sonde_report_section_begin(struct sonde_report *r, const char *key, const c
 		sonde_json_object_begin(&r->json, key);
 		return;
 	}
+	r->titled = r->titled << 1 | (title != NULL);
+	if (!title)
+		return;
 	sonde_report_blank(r);
-	if (title)
-		sonde_report_heading(r, "%s", title);
+	sonde_report_heading(r, "%s", title);
 	r->indent += 2;
 }
 
@@ -233,6 +235,10 @@ void sonde_report_section_end(struct sonde_report *r)
 		sonde_json_object_end(&r->json);
 		return;
 	}
+	bool titled = r->titled & 1;
+	r->titled >>= 1;
+	if (!titled)
+		return;
 	assert(r->indent >= 2);
 	r->indent -= 2;
 	sonde_report_blank(r);

@@ -42,6 +42,7 @@ struct sonde_report {
 	struct sonde_table table;
 	bool in_table, in_total, blank_due;
 	unsigned indent; /* columns in front of fields and lines, in text */
+	uint64_t titled; /* a bit for each open section, the innermost lowest: it has a title */
 };
 
 void sonde_report_init(struct sonde_report *r, struct sonde_sink *sink,
@@ -146,7 +147,10 @@ void sonde_report_field(
 void sonde_report_bytes(
 	struct sonde_report *r, const char *key, uint64_t addr, const void *data, size_t len);
 
-/* A part: an object in JSON; in text a heading, where title is not NULL, and what follows indented under it. */
+/*
+ * A part: an object in JSON; in text a heading with what follows indented under it, or nothing where title is NULL. At
+ * most 64 deep.
+ */
 void sonde_report_section_begin(struct sonde_report *r, const char *key, const char *title);
 void sonde_report_section_end(struct sonde_report *r);
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/vec.h"
@@ -24,6 +25,7 @@ enum {
 	COPY_BYTES = 64,
 	MAX_SECONDS = 10,
 	MAX_REPORT_BYTES = 256 << 20,
+	MAX_MEMORY_BYTES = 1 << 30,
 };
 
 /* Parts of a file, one behind the other. */
@@ -181,8 +183,27 @@ static struct sonde_error *open_session(struct sonde_core_session **ret)
 	return sonde_core_session_open(files.core_path, &options, ret);
 }
 
+/* More memory than a core of this size can need is a failure. Sanitizers have limits of their own (-malloc_limit_mb). */
+static void limit_memory(void)
+{
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if !defined(SANITIZED) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	struct rlimit limit;
+	if (!getrlimit(RLIMIT_DATA, &limit)) {
+		limit.rlim_cur =
+			MAX_MEMORY_BYTES < limit.rlim_max ? MAX_MEMORY_BYTES : limit.rlim_max;
+		setrlimit(RLIMIT_DATA, &limit);
+	}
+#endif
+}
+
 static void prepare(void)
 {
+	limit_memory();
 	files.core = unpack("demo.core.zst", files.core_path);
 	files.exe = unpack("demo.exe.zst", files.exe_path);
 	struct sonde_core_session *s = NULL;
@@ -344,6 +365,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct sonde_error *err = open_session(&s);
 	if (!err) {
 		err = sonde_core_session_need_typing(s);
+		if (err && err->code == SONDE_NO_MEMORY)
+			die("memory without end", err);
 		report(s, size & 1);
 	}
 	sonde_error_free(err);

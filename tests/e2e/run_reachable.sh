@@ -1,0 +1,41 @@
+#!/bin/bash
+# `sonde core reachable`: the program says at which address each of its variables' objects lies; the shortest path to it
+# must begin at that variable. Its own words are the oracle.
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# path_of ADDR: "ROOT FIELD..." of the first path, one line: root name, then type and field of each object.
+path_of() {
+	sonde_core reachable --json "$1" | python3 -c '
+import json, sys
+path = json.load(sys.stdin)["paths"][0]
+print(path["root"]["name"], *[o["type"] + o["field"] for o in path["objects"]])'
+}
+
+# leads NAME ADDR EXPECTED
+leads() {
+	local got
+	got=$(path_of "$2") || return 1
+	[[ $got == "$3" ]] || {
+		echo "$1 at $2: path is '$got', want '$3'"
+		return 1
+	}
+}
+
+for version in $VERSIONS; do
+	take_core bait "$version" kernel || continue
+	addr() { oracle addr "$1" addr; }
+	ok "reachable: a list ($version)" leads main.list "$(addr main.list)" "main.list"
+	ok "reachable: a slice's array ($version)" leads main.l3000 "$(addr main.l3000)" "main.l3000"
+	ok "reachable: an element's object ($version)" leads 'main.l3000[2999]' "$(addr 'main.l3000[2999]')" \
+		"main.l3000 []*main.Leaf3000[2999]"
+	ok "reachable: a large object ($version)" leads 'main.larges[0]' "$(addr 'main.larges[0]')" \
+		"main.larges []*main.Large[0]"
+	ok "reachable: an object with a header ($version)" leads 'main.mediums[0]' "$(addr 'main.mediums[0]')" \
+		"main.mediums []*main.Medium[0]"
+	ok "reachable: a tree ($version)" leads main.tree "$(addr main.tree)" "main.tree"
+	ok "reachable: an address of no object fails ($version)" bash -c \
+		'! out=$("$1" core reachable "$2/core" 0x10 --exe "$2/exe" 2>&1) && [[ $out == *"in no slot of the heap"* ]]' \
+		_ "$SONDE" "$CORE"
+done
+tap_end

@@ -78,7 +78,7 @@ take_core() {
 	if [[ ! -e $CORE/complete ]]; then
 		local program=$1 version=$2 mode=$3
 		shift 3
-		message=$("$E2E/make_core.sh" "$program" "$version" "$mode" "$CORE" "$@" 2>&1) || status=$?
+		message=$(SONDE_EXE_CACHE=$CORES "$E2E/make_core.sh" "$program" "$version" "$mode" "$CORE" "$@" 2>&1) || status=$?
 		[[ $status -ne 0 ]] || : >"$CORE/complete"
 		set -- "$program" "$version" "$mode" "$@"
 	fi

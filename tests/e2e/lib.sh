@@ -11,6 +11,10 @@
 #                                   can be taken: prints the reason as a skipped result and returns 1
 #   oracle KIND NAME KEY            a figure that the program of $CORE printed: oracle type main.Node count
 #   sonde_core COMMAND [ARG...]     sonde core COMMAND on $CORE
+#   limited COMMAND...              COMMAND with 10 s (with sanitizers: 60 s) and 4 GB of address space
+#   fails TEXT... -- COMMAND...     exit status 1 exactly, nothing on stdout, each TEXT on stderr
+#   shows TEXT... -- COMMAND...     exit status 0, each TEXT on stdout
+#   member PATH                     of the JSON on stdin: member heap.allocated_objects
 #
 # $SONDE is the program under test, $WORK a folder that goes away, VERSIONS the Go versions to run. Cores stand in
 # $SONDE_E2E_CORES where scripts/test.sh shares them between the scripts, else in $WORK.
@@ -114,6 +118,62 @@ equal() {
 		echo "is \"$1\", want \"$2\""
 		return 1
 	}
+}
+
+limited() {
+	if grep -q __asan_init "$SONDE"; then
+		timeout -k 1 60 "$@" # its shadow needs more address space than any limit
+	else
+		(
+			ulimit -v 4000000
+			exec timeout -k 1 10 "$@"
+		)
+	fi
+}
+
+# expect STATUS FILE TEXT... -- COMMAND...
+expect() {
+	local want=$1 file=$2 texts=() status=0 text
+	shift 2
+	while [[ $1 != -- ]]; do
+		texts+=("$1")
+		shift
+	done
+	shift
+	"$@" >"$WORK/stdout" 2>"$WORK/stderr" || status=$?
+	equal "exit status $status" "exit status $want" || {
+		tail -n 20 "$WORK/stderr"
+		return 1
+	}
+	for text in "${texts[@]}"; do
+		grep -qF -- "$text" "$WORK/$file" || {
+			echo "no \"$text\" on $file:"
+			head -n 100 "$WORK/$file"
+			return 1
+		}
+	done
+}
+
+fails() {
+	expect 1 stderr "$@" || return
+	[[ ! -s $WORK/stdout ]] || {
+		echo "something on stdout:"
+		head -n 5 "$WORK/stdout"
+		return 1
+	}
+}
+
+shows() {
+	expect 0 stdout "$@"
+}
+
+member() {
+	python3 -c '
+import json, sys
+value = json.load(sys.stdin)
+for key in sys.argv[1].split("."):
+    value = value[int(key) if isinstance(value, list) else key]
+print(value)' "$1"
 }
 
 tap_end() {

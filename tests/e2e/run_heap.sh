@@ -19,14 +19,9 @@ panic_value() {
 		-ex 'printf "%lx %lx %ld\n", $data, $data[0], $data[1]' "$CORE/exe" "$CORE/core" 2>/dev/null | tail -n 1)
 	equal "$length" "${#message}" || return
 	hex=$(printf '%s' "$message" | od -An -v -tx1 | tr -d ' \n')
-	equal "$(sonde_core read "$text" "$length" --json | jq_text bytes)" "$hex" || return
+	equal "$(sonde_core read "$text" "$length" --json | member bytes)" "$hex" || return
 	hex=$(printf '%016x%016x' "0x$text" "$length" | fold -w 2 | tac | tr -d '\n')
-	equal "$(sonde_core read "$box" 16 --json | jq_text bytes)" "${hex:16}${hex:0:16}"
-}
-
-# jq_text KEY: the value of a member of the JSON object on stdin
-jq_text() {
-	python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
+	equal "$(sonde_core read "$box" 16 --json | member bytes)" "${hex:16}${hex:0:16}"
 }
 
 for version in $VERSIONS; do

@@ -2,46 +2,6 @@
 # Executables without DWARF: what is stripped is named, the rest is shown; the parts found again give the whole report.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# fails TEXT COMMAND...: exit status 1, nothing on stdout, and one line on stderr that contains TEXT
-fails() {
-	local text=$1 status=0
-	shift
-	"$@" >"$WORK/stdout" 2>"$WORK/stderr" || status=$?
-	equal "$status" 1 || return
-	[[ ! -s $WORK/stdout ]] || {
-		echo "something on stdout:"
-		head -n 5 "$WORK/stdout"
-		return 1
-	}
-	equal "$(wc -l <"$WORK/stderr")" 1 || return
-	grep -qF -- "$text" "$WORK/stderr" || {
-		echo "no \"$text\" in: $(<"$WORK/stderr")"
-		return 1
-	}
-}
-
-# shows TEXT... -- COMMAND...: exit status 0, and each TEXT is on stdout
-shows() {
-	local texts=() status=0
-	while [[ $1 != -- ]]; do
-		texts+=("$1")
-		shift
-	done
-	shift
-	"$@" >"$WORK/stdout" 2>"$WORK/stderr" || status=$?
-	equal "$status" 0 || {
-		cat "$WORK/stderr"
-		return 1
-	}
-	for text in "${texts[@]}"; do
-		grep -qF -- "$text" "$WORK/stdout" || {
-			echo "no \"$text\" in:"
-			cat "$WORK/stdout"
-			return 1
-		}
-	done
-}
-
 version_of() {
 	sed -n 's/^go version=\(go[^ ]*\) .*/\1/p' "$CORE/stdout"
 }
@@ -51,8 +11,8 @@ for version in $VERSIONS; do
 		export SONDE_BUILD_FLAGS=$flags
 		take_core bait "$version" kernel crash || continue
 		for command in histogram goroutines; do
-			ok "$version $flags: $command says that DWARF is stripped" fails "no DWARF (stripped: no .debug_info)" sonde_core "$command"
-			ok "$version $flags: $command says which program it is" fails "a $(version_of) program" sonde_core "$command"
+			ok "$version $flags: $command says that DWARF is stripped" fails "no DWARF (stripped: no .debug_info)" -- sonde_core "$command"
+			ok "$version $flags: $command says which program it is" fails "a $(version_of) program" -- sonde_core "$command"
 		done
 		ok "$version $flags: overview" shows "SIGABRT (6)" "$CORE/exe crash" "$(version_of)" \
 			"no DWARF (stripped: no .debug_info)" -- sonde_core overview
@@ -67,7 +27,7 @@ done
 version=${VERSIONS##* }
 if take_core bait "$version" kernel crash; then
 	objcopy --strip-debug "$CORE/exe" "$WORK/exe"
-	ok "stripped afterwards" fails "$WORK/exe: no DWARF (stripped: no .debug_info)" \
+	ok "stripped afterwards" fails "$WORK/exe: no DWARF (stripped: no .debug_info)" -- \
 		"$SONDE" core histogram "$CORE/core" --exe "$WORK/exe"
 	id=$(readelf -nW "$CORE/exe" | sed -n 's/.*Build ID: //p')
 	sonde_core histogram --json >"$WORK/whole.json"

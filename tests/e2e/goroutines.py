@@ -21,6 +21,8 @@ thread is the lower part of ours, from the frame at which the runtime began to p
   the signal handler. When a signal ends the process, it is relayed to each thread, and each prints what it runs;
 - one in a system call: from its caller of entersyscall (gp.syscallpc, syscallsp);
 - one whose thread is on the system stack: from runtime.systemstack, which the runtime lists as systemstack_switch.
+Until its thread gets the relayed signal, a goroutine runs on: the last listing of a goroutine counts, and of one that was
+only listed before, as running or runnable, the entry function and the creator count where its frames differ.
 What stands above consists of functions of the runtime, or of the system call itself. Where the runtime prints "goroutine
 running on other thread; stack unavailable", there is nothing to compare but the header.
 """
@@ -187,27 +189,21 @@ def check_crash(goroutines):
         found = listings(file.read().split("\n"))
     offsets = created_offsets(sonde("--all").stdout.decode("utf-8"))
     by_id = {g["id"]: g for g in goroutines}
-    # One that runs or is in a system call may be listed twice: by the thread that died, and by its own when that gets
-    # the relayed signal. g0's are listed as goroutine 0.
-    first, later = {}, []
+    last, times = {}, {}
     for one in found:
-        if one.id == 0:
-            continue
-        if one.id in first:
-            later.append(one)
-        else:
-            first[one.id] = one
-    crashed = found[0].id if found[0].id else None
-    equal("the same goroutines", sorted(by_id), sorted(first))
-    want = [i for i in first if i != crashed]
+        last[one.id], times[one.id] = one, times.get(one.id, 0) + 1
+    relayed = last.pop(0, None) is not None  # what a g0 does is listed by handlers of signals only
+    # The first is the one that died: where a signal met a thread on its system stack, a goroutine 0 and then its own.
+    crashed = found[0].id or (found[1].id if found[1].m == found[0].m else None)
+    equal("the same goroutines", sorted(by_id), sorted(last))
+    want = [i for i in last if i != crashed]  # in the order of their first listings
     equal("in the runtime's order", [g["id"] for g in goroutines if g["id"] != crashed], want)
 
     n_frames = n_whole = 0
-    for one in list(first.values()) + later:
+    for one in last.values():
         goroutine = by_id.get(one.id)
         if not goroutine:
             continue
-        name = f"goroutine {one.id} [{one.doing}]"
         why = []
         if one.addr != goroutine["addr"]:
             why.append(f"gp: is {goroutine['addr']}, want {one.addr}")
@@ -215,18 +211,22 @@ def check_crash(goroutines):
             why.append(f"state: is {doing(goroutine)}")
         if one.m not in ("nil", str(goroutine["m"])):
             why.append(f"m: is {goroutine['m']}, want {one.m}")
+        frames, above = compare_frames(one, goroutine) if not one.unavailable else ("", [])
+        n_frames += len(one.frames) + one.elided
+        n_whole += not above
+        if above:
+            print(f"# goroutine {one.id}: above the listing: {' '.join(above)}")
+        runs = {"running", "runnable"}
+        ran_on = relayed and one.id != crashed and times[one.id] == 1 and one.doing in runs
+        if (why or frames) and ran_on and goroutine["state"] in runs:
+            why, frames = [], differ(calls(goroutine)[-2:], one.frames[-2:]) if one.frames else ""
+            print(f"# goroutine {one.id} ran on after it was listed")
+        if frames:
+            why.append(frames)
         if not one.unavailable:
-            frames, above = compare_frames(one, goroutine)
-            if frames:
-                why.append(frames)
-            n_frames += len(one.frames) + one.elided
-            n_whole += not above
-            if above:
-                print(f"# goroutine {one.id}: above the listing: {' '.join(above)}")
-            created = compare_created(goroutine, offsets.get(one.id), one.created)
-            if created:
-                why.append(created)
-        result(not why, name + (" (on another thread)" if one.unavailable else ""), "\n".join(why))
+            why.append(compare_created(goroutine, offsets.get(one.id), one.created))
+        result(not any(why), f"goroutine {one.id} [{one.doing}]" + (" (on another thread)" if one.unavailable else ""),
+               "\n".join(filter(None, why)))
     print(f"# {len(found)} listings, {n_frames} frames; {n_whole} goroutines have no frame more")
 
 

@@ -7,22 +7,27 @@ zstd -q -d "$ROOT/tests/data/demo.exe.zst" -o "$WORK/exe"
 zstd -q -d "$ROOT/tests/data/demo.core.zst" -o "$WORK/core"
 CORE=$WORK
 
-# figures: a line "NAME COUNT" of each type of demo.go, by its rules: a customer has id % 5 orders, an order id % 4 + 1
-# lines and, every fifth one, notes of its own; every sixteenth notification waits for ever.
+# A line "NAME COUNT" of each type of demo.go, by its rules: a customer has id % 5 orders, an order id % 4 + 1 lines; every
+# sixteenth order's notification waits for ever. An array of one element is like a single object. The order without a
+# customer is on the stack.
 python3 - >"$WORK/want" <<'EOF'
 customers, articles, pages, workers = 400, 120, 61, 4
 orders = sum(i % 5 for i in range(1, customers + 1))
 leaked = orders // 16
 print("main.Customer", customers)
-print("main.Order", orders + 1)  # the one without a customer
+print("main.Order", orders)
 print("main.Article", articles)
 print("main.Page", pages)
 print("main.Notification", leaked)
 print("main.AuditLog", 1)
 print("main.Cache", 1)
 print("main.Service", 1)
-print("[]main.Line", orders)
-print("[]*main.Order", sum(1 for i in range(1, customers + 1) if i % 5))
+print("[]main.Line", sum(1 for i in range(1, orders + 1) if i % 4))
+print("main.Line", sum(1 for i in range(1, orders + 1) if not i % 4))
+print("[]*main.Order", sum(1 for i in range(1, customers + 1) if i % 5 > 1))
+print("*main.Order", sum(1 for i in range(1, customers + 1) if i % 5 == 1))
+print("[]*main.Article", 1)  # the shelf
+print("*main.Article", articles - 1)  # what is related, but for the first
 print("goroutines", f"main.(*Notification).deliver {leaked}")
 print("goroutines", f"main.(*Service).worker {workers}")
 print("goroutines", "main.(*Service).expire 1")
@@ -37,7 +42,14 @@ rows_are() {
 import json, sys
 print(sum(row["count"] for row in json.load(sys.stdin)["rows"] if row["type"] == sys.argv[1]))' "$name" <"$WORK/histogram")"
 	done >"$WORK/got"
-	diff <(grep -v '^goroutines' "$WORK/want") "$WORK/got"
+	# What is not typed yet is among the unknown, and incomplete: else it is to be taken off the list.
+	sed -n 's/^demo \([^ ]*\).*/\1/p' "$E2E/not_typed_yet" | while read -r name; do
+		want=$(sed -n "s/^$name //p" "$WORK/want") count=$(sed -n "s/^$name //p" "$WORK/got")
+		unknown=$(member unknown_objects <"$WORK/histogram")
+		[[ $count -lt $want && $unknown -ge $((want - count)) ]] || echo "$name: $count of $want, unknown $unknown" >&2
+		sed -i "s/^$name .*/$name not typed yet/" "$WORK/want" "$WORK/got"
+	done 2>"$WORK/incomplete"
+	diff <(grep -v '^goroutines' "$WORK/want") "$WORK/got" && diff /dev/null "$WORK/incomplete"
 }
 
 goroutines_are() {

@@ -35,12 +35,16 @@ stack_of() {
 	in_order "$WORK/stack" "$@"
 }
 
-# Where the thread stood in C: the runtime prints that pc on top of its traceback.
-c_pc() {
-	local pc file=$1
-	pc=$(sed -n 's/^PC=\(0x[0-9a-f]*\) .*/\1/p' "$CORE/stderr" | head -n 1)
+# c_on_top TEXT...: goroutine 1 says that C code is above its Go frames; its thread's stack has the pc that the runtime prints
+# on top of its traceback, then TEXTs
+c_on_top() {
+	local pc
+	pc=$(sed -n 's/^PC=0x\([0-9a-f]*\) .*/\1/p' "$CORE/stderr" | head -n 1)
 	sonde_core goroutines -g 1 >"$WORK/stack" || return
-	in_order "$WORK/stack" "goroutine 1 [syscall]" "C code at $pc in $file" "runtime.cgocall" "main.enterC" "main.main" "runtime.goexit"
+	in_order "$WORK/stack" "goroutine 1 [syscall]" "[C code; see \`sonde core threads\`]" "runtime.cgocall" \
+		"main._Cfunc_c_middle" "main.enterC" "main.main" "runtime.goexit" || return
+	sonde_core threads >"$WORK/stack" || return
+	in_order "$WORK/stack" "goroutine 1:" "runtime.sighandler" "$(printf '%016x' "0x$pc")" "$@"
 }
 
 STACKS="nil panic nested repanic goexit unlock maps deadlock overflow quit abort divide bounds"
@@ -70,10 +74,10 @@ for version in $VERSIONS; do
 		! take_core cgocrash "$version" kernel "$mode" || compare "$version cgocrash $mode" crash
 	done
 	if take_core cgocrash "$version" kernel segv; then
-		ok "$version cgocrash segv: says that C code is on top" c_pc exe
+		ok "$version cgocrash segv: C on top" c_on_top c_leaf c_middle runtime.asmcgocall
 	fi
 	if take_core cgocrash "$version" kernel abort; then
-		ok "$version cgocrash abort: says that C code is on top" c_pc libc
+		ok "$version cgocrash abort: C on top" c_on_top abort c_leaf c_middle runtime.asmcgocall
 	fi
 	if take_core cgocrash "$version" gcore wait; then
 		ok "$version cgocrash wait: Go in C in Go" stack_of main.called "[sleep, locked to thread]" time.Sleep main.called main.called main.called \

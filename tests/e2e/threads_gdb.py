@@ -46,6 +46,7 @@ def bare(name):
             break
         name = shorter
     name = name.replace('operator()', 'operator!')
+    name = re.sub(r'\([^()]*\)', '', re.sub(r' const\b', '', name))
     name = name.split('(')[0].split(' [clone')[0].split('.')[0].strip()
     name = name.split(' ')[-1].split('::')[-1].replace('operator!', 'operator()')
     # A function has several names in the C library: __GI_raise, raise; __clone3, clone3.

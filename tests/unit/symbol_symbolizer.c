@@ -1,6 +1,7 @@
 #include "symbol/symbolizer.h"
 
 #include <dlfcn.h>
+#include <search.h>
 #include <sys/stat.h>
 #include "object/symtab.h"
 #include "symbol/demangle.h"
@@ -117,6 +118,8 @@ static void as_addr2line(void)
 		if (!known) /* start-up code: addr2line takes a neighbour's name */
 			continue;
 		print_calls(s, elf, addr, got, sizeof(got));
+		if (!strncmp(got, "?? ", 3)) /* padding behind a function, which is none of it */
+			continue;
 		n++;
 		n_inlined += depth > 1;
 		if (strcmp(got, want) && n_different++ < 5)
@@ -131,7 +134,7 @@ static void as_addr2line(void)
 static void exported_names(void)
 {
 	Dl_info info;
-	if (!dladdr((void *)(uintptr_t)qsort, &info) || !info.dli_fname)
+	if (!dladdr((void *)(uintptr_t)hcreate, &info) || !info.dli_fname)
 		SKIP("the C library is not shared");
 	sonde_cleanup(sonde_elf) struct sonde_elf *elf = NULL;
 	sonde_cleanup(sonde_symbolizer) struct sonde_symbolizer *s = NULL;
@@ -142,7 +145,7 @@ static void exported_names(void)
 	struct sonde_symbol_call call[1];
 	uint64_t addr = (uint64_t)(uintptr_t)info.dli_saddr - (uint64_t)(uintptr_t)info.dli_fbase;
 	CHECK_EQ(sonde_symbolizer_calls(s, elf, addr + 1, call, 1), 1);
-	CHECK_STR(call[0].function, "qsort");
+	CHECK_STR(call[0].function, "hcreate");
 	CHECK_EQ(call[0].offset, 1);
 	CHECK(!call[0].linkage_name);
 	CHECK_EQ(sonde_symbolizer_calls(s, elf, 1, call, 1), 1);

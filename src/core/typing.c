@@ -232,6 +232,16 @@ static void assign_part(struct typer *t, uint64_t addr, uint32_t id)
 		t->no_memory = true;
 }
 
+/* How many elements of that size the object at addr has room for; 0 where addr is not on the heap. */
+static uint64_t room_at(const struct typer *t, uint64_t addr, uint64_t elem_bytes)
+{
+	struct sonde_go_span *s;
+	uint32_t slot;
+	if (!elem_bytes || !sonde_go_heap_find(t->heap, addr, &s, &slot))
+		return 0;
+	return s->slot_bytes / elem_bytes;
+}
+
 static void walk_swiss_map(
 	struct typer *t, uint64_t addr, uint32_t id, const struct sonde_go_type *type)
 {
@@ -248,6 +258,7 @@ static void walk_swiss_map(
 	assign_part(t, directory,
 		part_id(t, &t->map_parts, (uint64_t)id << 2 | 1, "%s directory", type->name));
 	uint64_t last = 0;
+	len = sonde_min(len, room_at(t, directory, t->go->word_bytes));
 	for (uint64_t i = 0; i < len; i++, last = table) {
 		if (!sonde_go_read_word(t->go, directory + i * t->go->word_bytes, &table))
 			return;
@@ -280,7 +291,11 @@ static void walk_old_map(
 	uint64_t budget = (UINT64_C(2) << b) + 1024;
 	const struct sonde_go_type *bucket = sonde_go_type_of(t->types, type->group);
 	struct sonde_target_run cache = {0};
-	for (uint64_t i = 0; bucket->size_bytes > t->go->word_bytes && i >> b == 0 && budget; i++) {
+	uint64_t n_buckets = sonde_min(UINT64_C(1) << b,
+		sonde_max(room_at(t, buckets, bucket->size_bytes),
+			UINT64_C(1))); /* one: on a stack */
+	for (uint64_t i = 0; bucket->size_bytes > t->go->word_bytes && i < n_buckets && budget;
+		i++) {
 		uint64_t next = buckets + (i + 1) * bucket->size_bytes - t->go->word_bytes;
 		for (; budget; budget--) {
 			const uint8_t *p = sonde_target_bytes_cached(

@@ -1,6 +1,6 @@
 /*
  * Builds the unwind table of each file, and has libdw compute every row of the same file: CPU seconds of both in one
- * process, the least of some runs each. unwind FILE...
+ * process, the least of some runs each; then look-ups in it. unwind FILE...
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -58,6 +58,22 @@ static uint64_t walk_libdw(const char *path, const struct sonde_cfi *cfi, bool d
 	return n;
 }
 
+/* Nanoseconds a look-up, at addresses all over the table. */
+static double look_up(const struct sonde_unwind_table *t)
+{
+	enum { N = 1 << 21 };
+	uint64_t span = t->header.n_pages * UINT64_C(65536), x = 1, n_found = 0;
+	double before = cpu_s();
+	for (unsigned i = 0; i < N && span; i++) {
+		struct sonde_unwind_rule r;
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		n_found += sonde_unwind_table_rule(
+			t, t->header.base_addr + (uint64_t)((unsigned __int128)x * span >> 64), &r);
+	}
+	double ns = (cpu_s() - before) * 1e9 / N;
+	return n_found ? ns : 0;
+}
+
 static void die(struct sonde_error *err, const char *path)
 {
 	if (!err)
@@ -96,12 +112,13 @@ int main(int argc, char **argv)
 		printf("%s size_mb=%.1f fdes=%zu rows_read=%" PRIu64 " libdw_rows=%" PRIu64
 		       " rows=%" PRIu32 " rules=%" PRIu32 " bytes=%" PRIu32
 		       " bytes_per_row=%.3f ours_ms=%.2f libdw_ms=%.2f ours_mrows_s=%.2f"
-		       " libdw_mrows_s=%.2f times=%.2f\n",
+		       " libdw_mrows_s=%.2f times=%.2f lookup_ns=%.0f\n",
 			argv[i], (double)elf->size_bytes / 1e6, cfi->n_fdes, t->counts.n_rows_read,
 			n_libdw, h->n_rows, h->n_rules, h->image_bytes,
 			(double)h->image_bytes / h->n_rows, ours * 1e3, libdw * 1e3,
 			(double)t->counts.n_rows_read / ours / 1e6, (double)n_libdw / libdw / 1e6,
-			(double)t->counts.n_rows_read / ours / ((double)n_libdw / libdw));
+			(double)t->counts.n_rows_read / ours / ((double)n_libdw / libdw),
+			look_up(t));
 		fflush(stdout);
 		sonde_cfi_free(cfi);
 		sonde_elf_free(elf);

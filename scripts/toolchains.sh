@@ -4,6 +4,7 @@
 #   toolchains.sh [VERSION...]     unpack the versions (default: those the test suite needs), print a GOROOT per line
 #   toolchains.sh --path VERSION   print the GOROOT of a version that is already there; fails otherwise
 #   toolchains.sh --peer NAME      unpack a peer tool used in benchmarks (delve), print the folder it stands in
+#   toolchains.sh --arm64-libs     unpack a few arm64 libraries (no code of them is run), print the folder
 #   toolchains.sh --list           known versions: version, suite, where it stands or "-"
 #   toolchains.sh --mirrors        base addresses of the Debian archives that apt is configured with
 #
@@ -17,6 +18,8 @@ KNOWN="1.15:bullseye 1.19:bookworm 1.21:bookworm-backports 1.22:bookworm-backpor
 1.24:trixie 1.25:trixie-backports 1.26:trixie-backports 1.27:trixie-backports"
 DEFAULT="1.22 1.24 1.27"
 PEERS="delve:trixie"
+ARM64_SUITE=bookworm
+ARM64_LIBS="libc6 libstdc++6 libgcc-s1 zlib1g libssl3 libpython3.11-minimal bash"
 
 CACHE=${SONDE_TOOLCHAINS:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/sonde-toolchains}
 APT_HELPER=/usr/lib/apt/apt-helper
@@ -71,9 +74,9 @@ fetch() {
 		}
 }
 
-# suite_index SUITE: sets BASE and INDEX (the suite's Packages file, checked against the signed release file).
+# suite_index SUITE ARCH: sets BASE and INDEX (the suite's Packages file, checked against the signed release file).
 suite_index() {
-	local suite=$1 mirror dir="$WORK/$1" keyring sum
+	local suite=$1 index=main/binary-$2 mirror dir="$WORK/$1-$2" keyring sum
 	INDEX=$dir/Packages
 	if [[ -s $INDEX ]]; then
 		BASE=$(<"$dir/base")
@@ -99,21 +102,21 @@ suite_index() {
 		cat "$dir/log" >&2
 		die "$suite: the release file has no valid signature"
 	}
-	sum=$(awk '$1 == "SHA256:" { on = 1; next } /^[^ ]/ { on = 0 }
-		on && $3 == "main/binary-amd64/Packages.xz" { print $1 }' "$dir/Release")
-	[[ -n $sum ]] || die "$suite: the release file does not list main/binary-amd64/Packages.xz"
-	fetch "$BASE/dists/$suite/main/binary-amd64/by-hash/SHA256/$sum" "$dir/Packages.xz" "$sum" ||
-		fetch "$BASE/dists/$suite/main/binary-amd64/Packages.xz" "$dir/Packages.xz" "$sum" ||
+	sum=$(awk -v want="$index/Packages.xz" '$1 == "SHA256:" { on = 1; next } /^[^ ]/ { on = 0 }
+		on && $3 == want { print $1 }' "$dir/Release")
+	[[ -n $sum ]] || die "$suite: the release file does not list $index/Packages.xz"
+	fetch "$BASE/dists/$suite/$index/by-hash/SHA256/$sum" "$dir/Packages.xz" "$sum" ||
+		fetch "$BASE/dists/$suite/$index/Packages.xz" "$dir/Packages.xz" "$sum" ||
 		die "$suite: cannot download the package index"
 	"$APT_HELPER" cat-file "$dir/Packages.xz" >"$INDEX.part"
 	echo "$BASE" >"$dir/base"
 	mv "$INDEX.part" "$INDEX"
 }
 
-# unpack_package SUITE PACKAGE ROOT
+# unpack_package SUITE PACKAGE ROOT [ARCH]
 unpack_package() {
 	local filename sum deb
-	suite_index "$1"
+	suite_index "$1" "${4:-amd64}"
 	read -r filename sum < <(awk -v package="$2" 'BEGIN { RS = ""; FS = "\n" }
 		$1 == "Package: " package {
 			for (i = 2; i <= NF; i++) {
@@ -188,6 +191,21 @@ need_peer() {
 	echo "$CACHE/$1"
 }
 
+need_arm64_libs() {
+	local package root
+	if [[ ! -d $CACHE/arm64-libs ]]; then
+		[[ -n $WORK ]] || prepare
+		if [[ ! -d $CACHE/arm64-libs ]]; then
+			root=$WORK/unpacked-arm64-libs
+			for package in $ARM64_LIBS; do
+				unpack_package "$ARM64_SUITE" "$package" "$root" arm64
+			done
+			mv -T "$root" "$CACHE/arm64-libs"
+		fi
+	fi
+	echo "$CACHE/arm64-libs"
+}
+
 case ${1-} in
 --path)
 	[[ $# -eq 2 ]] || die "usage: toolchains.sh --path VERSION"
@@ -203,6 +221,10 @@ case ${1-} in
 	;;
 --mirrors)
 	mirrors
+	;;
+--arm64-libs)
+	[[ $# -eq 1 ]] || die "usage: toolchains.sh --arm64-libs"
+	need_arm64_libs
 	;;
 --peer)
 	[[ $# -eq 2 ]] || die "usage: toolchains.sh --peer NAME"

@@ -56,7 +56,7 @@
 
 /* An empty vector's items may be NULL, to which not even 0 may be added. */
 #define sonde_vec_foreach(it, v) \
-	for (__typeof__((v)->items) it = (v)->items; it && it < (v)->items + (v)->n; it++)
+	for (__typeof__(*(v)->items) *it = (v)->items; it && it < (v)->items + (v)->n; it++)
 
 /* qsort() that an empty vector, whose items are NULL, survives. */
 #define sonde_vec_sort(v, compare) \

@@ -87,13 +87,15 @@ static struct sonde_error *count_operands(
 	const struct sonde_command *command, const struct sonde_strings *operands)
 {
 	size_t n = 0;
+	bool any = false; /* the last word stands for several */
 	for (const char *p = command->operands ? command->operands : ""; *p; n++) {
 		size_t len = strcspn(p, " ");
 		if (n >= operands->n && *p != '[')
 			return sonde_error_new(SONDE_USAGE, "%.*s is missing", (int)len, p);
+		any = len > 3 && !strncmp(p + len - 3, "...", 3);
 		p += len + strspn(p + len, " ");
 	}
-	if (operands->n > n)
+	if (operands->n > n && !any)
 		return sonde_error_new(SONDE_USAGE, "unexpected operand '%s'", operands->items[n]);
 	return NULL;
 }

@@ -14,7 +14,8 @@ struct sonde_command {
 	size_t n_children;
 
 	/* Of a leaf. */
-	const char *operands; /* "CORE ADDR [N]"; what stands in brackets may be left out */
+	const char *
+		operands; /* "CORE ADDR [N]"; in brackets: may be left out; "FILE...": one or more */
 	bool reads_file; /* the first operand is a file that -o must not replace */
 	const char *details; /* a paragraph for the help; NULL = none */
 	const char *example; /* one real command line */
@@ -39,9 +40,14 @@ extern const struct sonde_command sonde_command_core_mappings;
 extern const struct sonde_command sonde_command_core_overview;
 extern const struct sonde_command sonde_command_core_threads;
 extern const struct sonde_command sonde_command_core_reachable;
+extern const struct sonde_command sonde_command_core_retained;
 extern const struct sonde_command sonde_command_core_read;
 extern const struct sonde_command sonde_command_profile;
 extern const struct sonde_command sonde_command_profile_unwind_table;
+extern const struct sonde_command sonde_command_trace;
+extern const struct sonde_command sonde_command_trace_check;
+extern const struct sonde_command sonde_command_trace_events;
+extern const struct sonde_command sonde_command_trace_overview;
 
 /* The most option tables that a leaf may have, with the common ones. */
 enum { SONDE_COMMAND_MAX_TABLES = 6 };

@@ -4,6 +4,7 @@
 static const struct sonde_command *const verbs[] = {
 	&sonde_command_core,
 	&sonde_command_profile,
+	&sonde_command_trace,
 	&sonde_command_complete,
 };
 

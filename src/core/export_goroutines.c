@@ -48,6 +48,8 @@ static void report_frames(struct sonde_report *out, const struct sonde_core_sess
 	sonde_report_list_begin(out, "frames");
 	for (size_t i = 0; i < g->n_frames && !sonde_report_failed(out); i++) {
 		const struct sonde_go_frame *f = &s->goroutines->frames.items[g->first_frame + i];
+		if (g->gap.text && g->gap.before == i)
+			sonde_report_line(out, "    %s", g->gap.text);
 		size_t n = sonde_go_frame_calls(s->go, f, calls, MAX_CALLS);
 		for (size_t k = 0; k < n && k < MAX_CALLS; k++)
 			report_call(out, s->go, f, &calls[k]);
@@ -56,6 +58,12 @@ static void report_frames(struct sonde_report *out, const struct sonde_core_sess
 	if (g->cut)
 		sonde_report_line(out, "    %s", g->cut);
 	sonde_report_field(out, "cut", NULL, sonde_value_text(g->cut));
+	if (g->gap.text) {
+		sonde_report_section_begin(out, "gap", NULL);
+		sonde_report_field(out, "text", NULL, sonde_value_text(g->gap.text));
+		sonde_report_field(out, "before", NULL, sonde_value_count(g->gap.before));
+		sonde_report_section_end(out);
+	}
 }
 
 static void report_creator(struct sonde_report *out, const struct sonde_core_session *s,
@@ -74,6 +82,7 @@ static void report_creator(struct sonde_report *out, const struct sonde_core_ses
 	sonde_report_field(out, "function", NULL, sonde_value_text(f.name));
 	sonde_report_field(out, "file", NULL, sonde_value_text(call.file));
 	sonde_report_field(out, "line", NULL, sonde_value_count(call.line));
+	sonde_report_field(out, "offset", NULL, sonde_value_count(g->created_by_pc - f.entry));
 	sonde_report_section_end(out);
 	if (with_parent && g->parent_id)
 		sonde_report_line(

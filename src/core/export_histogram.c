@@ -18,16 +18,21 @@ static const struct sonde_column package_columns[] = {
 	{"package", "PACKAGE", .may_cut = true},
 };
 
-/* KEY_objects and KEY_bytes; one line of text. */
-static void report_sum(
-	struct sonde_report *out, const char *key, const char *label, uint64_t n, uint64_t bytes)
+/* KEY_objects and KEY_bytes; one line of text with their share of all bytes that are meant (0 = none shown). */
+static void report_sum(struct sonde_report *out, const char *key, const char *label, uint64_t n,
+	uint64_t bytes, uint64_t of_bytes)
 {
 	char name[64];
 	snprintf(name, sizeof(name), "%s_objects", key);
 	sonde_report_field(out, name, NULL, sonde_value_count(n));
 	snprintf(name, sizeof(name), "%s_bytes", key);
 	sonde_report_field(out, name, NULL, sonde_value_bytes(bytes));
-	sonde_report_line(out, "%-20s %12" PRIu64 " objects %14" PRIu64 " bytes", label, n, bytes);
+	char share[32] = "";
+	if (of_bytes)
+		snprintf(
+			share, sizeof(share), "  %.2f%%", 100.0 * (double)bytes / (double)of_bytes);
+	sonde_report_line(
+		out, "%-20s %12" PRIu64 " objects %14" PRIu64 " bytes%s", label, n, bytes, share);
 }
 
 struct sonde_error *sonde_core_report_histogram(struct sonde_core_session *session,
@@ -65,11 +70,13 @@ struct sonde_error *sonde_core_report_histogram(struct sonde_core_session *sessi
 	uint64_t garbage = heap->n_allocated - marks->n_live - marks->n_pending;
 	uint64_t garbage_bytes = heap->allocated_bytes - marks->live_bytes - marks->pending_bytes;
 	sonde_report_blank(out);
-	report_sum(out, "allocated", "allocated", heap->n_allocated, heap->allocated_bytes);
-	report_sum(out, "live", "live", marks->n_live, marks->live_bytes);
-	report_sum(out, "pending", "for finalizers only", marks->n_pending, marks->pending_bytes);
-	report_sum(out, "garbage", "garbage", garbage, garbage_bytes);
-	report_sum(out, "unknown", "live, type unknown", h.n_unknown, h.unknown_bytes);
+	report_sum(out, "allocated", "allocated", heap->n_allocated, heap->allocated_bytes, 0);
+	report_sum(out, "live", "live", marks->n_live, marks->live_bytes, 0);
+	report_sum(
+		out, "pending", "for finalizers only", marks->n_pending, marks->pending_bytes, 0);
+	report_sum(out, "garbage", "garbage", garbage, garbage_bytes, 0);
+	report_sum(
+		out, "unknown", "live, type unknown", h.n_unknown, h.unknown_bytes, h.live_bytes);
 	sonde_report_field(
 		out, "unknown_share", NULL, sonde_value_share(h.unknown_bytes, h.live_bytes));
 	return sonde_report_end(out, &session->notes);

@@ -67,6 +67,13 @@ static uint64_t hash_of(const struct sonde_goroutine *g, const struct sonde_go_f
 	return h;
 }
 
+static int compare_texts(const char *a, const char *b)
+{
+	if (!a || !b)
+		return !!a - !!b;
+	return strcmp(a, b);
+}
+
 /* A total order in which equal stacks are neighbours, and members ascend by id. */
 static int compare_stacks(const struct keyed *a, const struct keyed *b)
 {
@@ -84,10 +91,11 @@ static int compare_stacks(const struct keyed *a, const struct keyed *b)
 		if (a->frames[i].pc != b->frames[i].pc)
 			return a->frames[i].pc < b->frames[i].pc ? -1 : 1;
 	}
-	/* Why a stack ends early is part of what is shown. */
-	if (!a->g->cut != !b->g->cut)
-		return a->g->cut ? 1 : -1;
-	return a->g->cut ? strcmp(a->g->cut, b->g->cut) : 0;
+	/* What is missing from a stack is part of what is shown. */
+	int c = compare_texts(a->g->cut, b->g->cut);
+	if (!c && a->g->gap.before != b->g->gap.before)
+		c = a->g->gap.before < b->g->gap.before ? -1 : 1;
+	return c ? c : compare_texts(a->g->gap.text, b->g->gap.text);
 }
 
 static int compare_members(const void *x, const void *y)

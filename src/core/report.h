@@ -42,6 +42,18 @@ struct sonde_core_reachable_options {
 struct sonde_error *sonde_core_report_reachable(struct sonde_core_session *session,
 	const struct sonde_core_reachable_options *options, struct sonde_report *out) SONDE_CHECK;
 
+enum sonde_core_retained_by {
+	SONDE_CORE_RETAINED_BY_OBJECT,
+	SONDE_CORE_RETAINED_BY_TYPE,
+	SONDE_CORE_RETAINED_BY_ROOT
+};
+struct sonde_core_retained_options {
+	uint64_t top; /* rows, 0 = 20 */
+	int by; /* enum sonde_core_retained_by */
+};
+struct sonde_error *sonde_core_report_retained(struct sonde_core_session *session,
+	const struct sonde_core_retained_options *options, struct sonde_report *out) SONDE_CHECK;
+
 struct sonde_core_read_options {
 	uint64_t addr, n_bytes;
 };

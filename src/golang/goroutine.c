@@ -238,8 +238,8 @@ static struct sonde_error *read_goroutine(struct reader *r, uint64_t addr)
 			.regs = regs,
 			.status = g.status,
 		};
-		SONDE_TRY(
-			sonde_go_stack_walk(&ctx, &r->gs->arena, &r->gs->frames, &g.cut, &g.regs));
+		SONDE_TRY(sonde_go_stack_walk(
+			&ctx, &r->gs->arena, &r->gs->frames, &g.cut, &g.gap, &g.regs));
 	}
 	g.n_frames = r->gs->frames.n - g.first_frame;
 	if (g.cut)

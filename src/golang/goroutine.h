@@ -34,6 +34,12 @@ struct sonde_go_label {
 	const char *key, *value;
 };
 
+/* Code that is no Go code in the middle of a stack: its frames are not among the goroutine's. */
+struct sonde_go_gap {
+	const char *text; /* "[C code at 0x4942e4 in exe]"; NULL = none */
+	size_t before; /* the frame that it was called from, counted from the goroutine's first */
+};
+
 struct sonde_goroutine {
 	uint64_t addr; /* of its runtime.g */
 	uint64_t id;
@@ -54,6 +60,7 @@ struct sonde_goroutine {
 	size_t n_labels;
 	size_t first_frame, n_frames; /* innermost first, in sonde_goroutines.frames */
 	const char *cut; /* why the frames end early; NULL = they are all there */
+	struct sonde_go_gap gap;
 	struct sonde_regs
 		regs; /* of its interrupted frame, where one has registers; known 0 = none */
 };

@@ -340,7 +340,8 @@ static struct sonde_error *read_specials(struct sonde_go_heap *h, const struct s
 
 const struct sonde_go_span *sonde_go_heap_span_of(const struct sonde_go_heap *h, uint32_t object)
 {
-	uint32_t low = 0, high = h->n_spans;
+	uint32_t row = object >> SONDE_GO_NUMBER_SHIFT;
+	uint32_t low = h->span_by_number[row], high = h->span_by_number[row + 1] + 1;
 	while (high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 		if (h->spans[middle].first <= object)
@@ -349,6 +350,22 @@ const struct sonde_go_span *sonde_go_heap_span_of(const struct sonde_go_heap *h,
 			high = middle;
 	}
 	return &h->spans[low];
+}
+
+/* 4 bytes for 128 slots, so that finding a number's span is no search over all spans. */
+static struct sonde_error *index_numbers(struct sonde_go_heap *h)
+{
+	uint32_t n_rows = (h->n_slots >> SONDE_GO_NUMBER_SHIFT) + 2, span = 0;
+	h->span_by_number = sonde_new_array(uint32_t, n_rows);
+	if (!h->span_by_number)
+		return &sonde_enomem;
+	for (uint32_t row = 0; row < n_rows; row++) {
+		uint64_t first = (uint64_t)row << SONDE_GO_NUMBER_SHIFT;
+		while (span + 1 < h->n_spans && h->spans[span + 1].first <= first)
+			span++;
+		h->span_by_number[row] = span;
+	}
+	return NULL;
 }
 
 const uint8_t *sonde_go_span_heap_bits(const struct sonde_go_heap *h, const struct sonde_go_span *s)
@@ -393,6 +410,7 @@ struct sonde_error *sonde_go_heap_open(struct sonde_go *go, struct sonde_go_heap
 	sonde_cleanup(sonde_u64_vec) struct sonde_u64_vec heads = {0};
 	SONDE_TRY(read_spans(h, pointers, n, &heads));
 	SONDE_TRY(number_slots(h));
+	SONDE_TRY(index_numbers(h));
 	SONDE_TRY(index_pages(h));
 	SONDE_TRY(read_specials(h, &heads));
 	*ret = sonde_take(h);
@@ -406,6 +424,7 @@ void sonde_go_heap_free(struct sonde_go_heap *h)
 	for (uint64_t i = 0; h->chunks && i < h->n_chunks; i++)
 		free(h->chunks[i]);
 	free(h->chunks);
+	free(h->span_by_number);
 	free(h->spans);
 	sonde_go_specials_deinit(&h->specials);
 	free(h);

@@ -52,10 +52,14 @@ struct sonde_go_special {
 };
 SONDE_DEFINE_VEC(sonde_go_specials, struct sonde_go_special)
 
+enum { SONDE_GO_NUMBER_SHIFT = 7 };
+
 struct sonde_go_heap {
 	struct sonde_go *go; /* borrowed */
 	struct sonde_go_span *spans; /* in use for objects, ascending by base */
 	uint32_t n_spans;
+	uint32_t *
+		span_by_number; /* by object >> SONDE_GO_NUMBER_SHIFT: the span of the first such object */
 	uint32_t n_slots; /* object numbers are 0 .. n_slots - 1 */
 	uint64_t low, high; /* all spans lie in [low, high) */
 	uint32_t **
@@ -128,7 +132,7 @@ static inline uint64_t sonde_go_span_addr(const struct sonde_go_span *s, uint32_
 	return s->base + slot * s->slot_bytes;
 }
 
-/* The span of an object number (binary search). */
+/* The span of an object number: a look at a table, then among the spans that share its row. */
 const struct sonde_go_span *sonde_go_heap_span_of(const struct sonde_go_heap *h, uint32_t object);
 
 /* The heap bits of the span's slots (BITS): the host bytes of the bitmap; NULL = not readable. */

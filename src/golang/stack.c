@@ -69,6 +69,8 @@ struct walker {
 	struct sonde_go_frames *to;
 	struct sonde_regs *interrupted;
 	const char *cut;
+	struct sonde_go_gap gap;
+	size_t first; /* this goroutine's first frame in *to */
 	uint64_t pc, sp, lr; /* lr: 0 = on the stack */
 	bool exact; /* pc is an instruction, not a return address */
 	bool innermost;
@@ -135,15 +137,40 @@ static bool leave_signal_handler(struct walker *w, uint64_t pc, uint64_t sp)
 	return true;
 }
 
+/* The last part of the name of the file that pc is of. NULL: none. */
+static const char *file_at(const struct walker *w, uint64_t pc)
+{
+	const struct sonde_mapping *map = sonde_target_mapping_find(w->go->target, pc);
+	const char *path = map && map->path ? map->path : NULL;
+	return path && strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+}
+
+/*
+ * A goroutine that called C is "in a system call" with the caller's state saved. Its thread is in that C code, or in a
+ * signal handler above it.
+ */
+static void note_cgo_call(struct walker *w)
+{
+	struct sonde_pcfunc f;
+	if (w->to->n == w->first || !sonde_go_frame_function(w->go, &w->to->items[w->first], &f) ||
+		strcmp(f.name, "runtime.cgocall") != 0)
+		return;
+	const struct sonde_regs *regs = w->ctx->regs;
+	uint64_t pc = regs ? sonde_regs_pc(regs) : 0;
+	const struct sonde_go_module *m;
+	const char *file = pc && !sonde_go_function_at(w->go, pc, &f, &m) ? file_at(w, pc) : NULL;
+	const char *text = file
+		? sonde_arena_printf(w->arena, "[C code at 0x%" PRIx64 " in %s]", pc, file)
+		: "[C code; see `sonde core threads`]";
+	w->gap.text = text ? text : "[C code; see `sonde core threads`]";
+}
+
 /* Where no Go function holds pc. */
 static void not_go(struct walker *w)
 {
-	const struct sonde_mapping *map = sonde_target_mapping_find(w->go->target, w->pc);
-	const char *path = map && map->path ? map->path : NULL;
-	if (path && strrchr(path, '/'))
-		path = strrchr(path, '/') + 1;
-	if (path)
-		cut(w, "[C code at 0x%" PRIx64 " in %s]", w->pc, path);
+	const char *file = file_at(w, w->pc);
+	if (file)
+		cut(w, "[C code at 0x%" PRIx64 " in %s]", w->pc, file);
 	else
 		cut(w, "[no function at pc 0x%" PRIx64 "]", w->pc);
 	/* Called from Go on the system stack: the goroutine's own frames are still there. */
@@ -154,6 +181,8 @@ static void not_go(struct walker *w)
 		jump_to_saved(w);
 		if (w->done)
 			w->cut = why;
+		else
+			w->gap = (struct sonde_go_gap){why, w->to->n - w->first};
 	}
 }
 
@@ -334,7 +363,7 @@ static void begin(struct walker *w)
 
 struct sonde_error *sonde_go_stack_walk(const struct sonde_go_stack_ctx *ctx,
 	struct sonde_arena *arena, struct sonde_go_frames *to, const char **cut_reason,
-	struct sonde_regs *interrupted)
+	struct sonde_go_gap *gap, struct sonde_regs *interrupted)
 {
 	struct walker w = {
 		.ctx = ctx, .go = ctx->go, .arena = arena, .to = to, .interrupted = interrupted};
@@ -346,15 +375,18 @@ struct sonde_error *sonde_go_stack_walk(const struct sonde_go_stack_ctx *ctx,
 	}
 	if (!w.shape)
 		return sonde_error_new(SONDE_UNSUPPORTED, "Go stacks of machine %u", machine);
-	size_t first = to->n;
+	w.first = to->n;
 	begin(&w);
 	while (!w.done) {
-		if (to->n - first >= MAX_FRAMES) {
+		if (to->n - w.first >= MAX_FRAMES) {
 			cut(&w, "[more than %d frames]", MAX_FRAMES);
 			break;
 		}
 		SONDE_TRY(step(&w));
 	}
+	if (ctx->status == ctx->go->layout.g_syscall && !w.gap.text)
+		note_cgo_call(&w);
 	*cut_reason = w.cut;
+	*gap = w.gap;
 	return NULL;
 }

@@ -16,8 +16,8 @@ struct sonde_go_stack_ctx {
 
 /*
  * Append the frames of one goroutine, innermost first. *cut gets the reason why they end early (text in arena, NULL =
- * complete); *interrupted the registers of the frame that has any (->known 0 = none). Never fails but for memory.
+ * complete), *gap what it stepped over; *interrupted the registers of the frame that has any (->known 0 = none). Never fails but for memory.
  */
 struct sonde_error *sonde_go_stack_walk(const struct sonde_go_stack_ctx *ctx,
 	struct sonde_arena *arena, struct sonde_go_frames *to, const char **cut,
-	struct sonde_regs *interrupted) SONDE_CHECK;
+	struct sonde_go_gap *gap, struct sonde_regs *interrupted) SONDE_CHECK;

@@ -58,6 +58,8 @@ static void cfa_text(uint16_t machine, const struct sonde_unwind_rule *r, struct
 			sonde_unwind_cfa_add(r));
 		break;
 	case SONDE_UNWIND_CFA_UNSUPPORTED:
+		if (r->cfa_offset != SONDE_UNWIND_EXPRESSION)
+			t->cfa[0] = 0;
 		note(t, "unsupported: %s",
 			sonde_unwind_unsupported_name(
 				(enum sonde_unwind_unsupported)r->cfa_offset));
@@ -116,6 +118,18 @@ static void rule_texts(uint16_t machine, const struct sonde_unwind_rule *r, stru
 		note(t, "signal frame");
 	if (flags & SONDE_UNWIND_RA_SIGNED)
 		note(t, flags & SONDE_UNWIND_KEY_B ? "ra signed by key B" : "ra signed");
+}
+
+/* What programs ask for without reading notes; NULL: an ordinary row. */
+static const char *kind_of(const struct sonde_unwind_rule *r)
+{
+	if (sonde_unwind_cfa_kind(r) == SONDE_UNWIND_CFA_NONE)
+		return "gap";
+	if (sonde_unwind_cfa_kind(r) == SONDE_UNWIND_CFA_UNSUPPORTED)
+		return "unsupported";
+	if (sonde_unwind_ra_kind(r) == SONDE_UNWIND_UNDEFINED)
+		return "bottom";
+	return sonde_unwind_flags(r) & SONDE_UNWIND_SIGNAL_FRAME ? "signal" : NULL;
 }
 
 static struct sonde_value text_or_none(const char *text)
@@ -197,8 +211,10 @@ static void report_statistics(struct sonde_report *out, const struct sonde_unwin
 	sonde_report_field(out, "n_rules", "rules", sonde_value_count(h->n_rules));
 	sonde_report_field(out, "n_pages", "pages of text", sonde_value_count(h->n_pages));
 	sonde_report_field(out, "bytes", "bytes", sonde_value_bytes(h->image_bytes));
-	sonde_report_field(
-		out, "bytes_per_row", "bytes per row", text_or_none(h->n_rows ? per_row : ""));
+	sonde_report_field(out, NULL, "bytes per row", text_or_none(h->n_rows ? per_row : ""));
+	if (sonde_report_json(out)) /* a quotient with six decimals, null without rows */
+		sonde_json_share(
+			sonde_report_json(out), "bytes_per_row", h->image_bytes, h->n_rows);
 	sonde_report_field(out, "n_gap_rows", "gaps", sonde_value_count(c->n_gap_rows));
 	sonde_report_field(
 		out, "n_bottom_rows", "bottom of stack", sonde_value_count(c->n_bottom_rows));
@@ -224,6 +240,7 @@ static void report_rows(struct sonde_report *out, const struct sonde_unwind_tabl
 		{"ra", "RA"},
 		{"rule", "RULE", .right = true},
 		{"note", "NOTE"},
+		{"kind", NULL},
 	};
 	struct sonde_unwind_cursor c = {.table = t};
 	struct sonde_unwind_entry e;
@@ -234,7 +251,8 @@ static void report_rows(struct sonde_report *out, const struct sonde_unwind_tabl
 		rule_texts(t->header.machine, &e.rule, &text);
 		sonde_report_row(out, sonde_value_addr(e.start), end_value(&e),
 			text_or_none(text.cfa), text_or_none(text.fp), text_or_none(text.ra),
-			sonde_value_count(e.rule_number), text_or_none(text.note));
+			sonde_value_count(e.rule_number), text_or_none(text.note),
+			sonde_value_text(kind_of(&e.rule)));
 	}
 	sonde_report_table_end(out);
 }
@@ -314,6 +332,7 @@ static void report_row(
 	sonde_report_field(out, "fp", "fp", text_or_none(text.fp));
 	sonde_report_field(out, "ra", "ra", text_or_none(text.ra));
 	sonde_report_field(out, "note", text.note[0] ? "note" : NULL, text_or_none(text.note));
+	sonde_report_field(out, "kind", NULL, sonde_value_text(kind_of(&e->rule)));
 	sonde_report_blank(out);
 	report_raw_rule(out, machine, &e->rule);
 }

@@ -48,7 +48,8 @@ struct sonde_trace_region {
 struct sonde_trace_task {
 	uint64_t id, parent; /* parent: SONDE_TRACE_NO_ID = none */
 	uint32_t name; /* interned */
-	uint32_t pad;
+	uint32_t next_free; /* of a free slot: index + 1 */
+	bool is_open; /* false: the slot is free */
 };
 
 SONDE_DEFINE_VEC(sonde_trace_gs, struct sonde_trace_g)
@@ -62,15 +63,16 @@ struct sonde_trace_index {
 	struct {
 		uint32_t tag, slot; /* low half of the id; slot SONDE_TRACE_NO_SLOT = free */
 	} * entries;
+	uint64_t multiplier; /* of the hash, odd */
 	uint32_t n, cap; /* cap: 0 or a power of two */
+	uint8_t shift;
 };
 
 struct sonde_trace_state {
 	struct sonde_trace_gs gs; /* by slot */
 	struct sonde_trace_ps ps;
 	struct sonde_trace_ms ms;
-	struct sonde_trace_tasks
-		tasks; /* open ones, by slot; parent and name of a free one are 0 */
+	struct sonde_trace_tasks tasks; /* by slot */
 	struct sonde_trace_regions regions; /* a pool */
 	uint32_t *
 		open_regions; /* by slot of a goroutine: index + 1 of the innermost; NULL until one was seen */

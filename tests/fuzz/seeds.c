@@ -5,6 +5,8 @@
 #include <zstd.h>
 #include "base/varint.h"
 #include "build.h"
+#include "build_cfi.h"
+#include "unwind/table.h"
 
 static const char *folder;
 
@@ -159,6 +161,74 @@ static void write_buildinfo(void)
 	save("gobuildinfo", "elf", &b);
 }
 
+/* Every kind of instruction, over both machines and both sections; then a table of them. */
+static void write_cfi(void)
+{
+	static const char *const augmentations[] = {"", "zR", "zPLR", "zRS", "eh", "zB"};
+	static const struct {
+		const char *data;
+		size_t len;
+	} insns[] = {
+		{BUILD_BYTES("\x41\x0e\x10\x86\x02\x43\x0d\x06\x02\x10\x0c\x07\x08\x03\x01\x01\x0e"
+			     "\x20")},
+		{BUILD_BYTES("\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22")},
+		{BUILD_BYTES("\x0f\x06\x77\xf8\x00\x06\x23\x08\x10\x06\x02\x76\x00\x16\x10\x02\x40"
+			     "\x1c")},
+		{BUILD_BYTES(
+			"\x0a\x41\x0e\x10\x0a\x41\x0b\x41\x0b\x07\x10\x08\x06\x09\x06\x09\x2d")},
+		{BUILD_BYTES("\x05\x06\x02\x11\x06\x7e\x12\x06\x7e\x13\x7d\x14\x06\x02\x15\x06\x7f"
+			     "\x2e\x10"
+			     "\x2f\x06\x01\x06\x06\xc6")},
+		{BUILD_BYTES("\x1d\x08\x00\x00\x00\x00\x00\x00\x00\x04\x08\x00\x00\x00\x01\x50\x10"
+			     "\x00\x00\x00\x00"
+			     "\x00\x00\x0e\x18")},
+	};
+	for (unsigned i = 0; i < 24; i++) {
+		sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
+		char name[32];
+		struct build_cie c = {.debug_frame = i & 1,
+			.long_form = i & 2,
+			.version = i & 4 ? 4 : 3,
+			.addr_bytes = 8,
+			.augmentation = augmentations[i / 4],
+			.data = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\x00",
+			.data_len = i / 4 == 2 ? 11 : 1};
+		build_u8(&b, (uint8_t)(i & 1 ? 3 : i & 8));
+		build_u8(&b, 0);
+		size_t cie = build_cie(&b, &c) - 2;
+		for (unsigned k = 0; k < SONDE_ARRAY_LEN(insns); k++) {
+			struct sonde_buf r = {0};
+			build_number(&r,
+				c.debug_frame ? cie : b.len - 2 + (c.long_form ? 12 : 4) - cie,
+				c.long_form ? 8 : 4, false);
+			build_u64(&r, 0x1000 + 0xfff0 * k);
+			build_u64(&r, 0x200);
+			if (augmentations[i / 4][0] == 'z')
+				build_u8(&r, 0);
+			sonde_buf_add(&r, insns[k].data, insns[k].len);
+			build_record(&b, c.long_form, &r);
+			sonde_buf_deinit(&r);
+		}
+		snprintf(name, sizeof(name), "kind%u", i);
+		save("cfi", name, &b);
+		/* The target that takes images takes this one as a table. */
+		struct sonde_cfi_section section = {
+			.data = b.data + 2, .len = b.len - 2, .debug_frame = i & 1};
+		struct sonde_cfi_space space = {.machine = i & 8 ? EM_AARCH64 : EM_X86_64};
+		struct sonde_cfi *cfi;
+		struct sonde_unwind_table *t;
+		if (sonde_cfi_open_sections(&section, 1, &space, &cfi) ||
+			sonde_unwind_table_build(cfi, 0x1000, NULL, &t))
+			exit(1);
+		struct sonde_buf image = {0};
+		sonde_buf_add(&image, t->image, t->header.image_bytes);
+		save("unwind_table", name, &image);
+		sonde_buf_deinit(&image);
+		sonde_unwind_table_free(t);
+		sonde_cfi_free(cfi);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -167,5 +237,6 @@ int main(int argc, char **argv)
 	write_notes();
 	write_cores();
 	write_buildinfo();
+	write_cfi();
 	return 0;
 }

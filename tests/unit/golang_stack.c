@@ -75,6 +75,7 @@ struct stack {
 	struct sonde_go_frames frames;
 	struct sonde_regs interrupted;
 	const char *cut;
+	struct sonde_go_gap gap;
 	struct sonde_go_stack_ctx ctx;
 };
 
@@ -125,7 +126,8 @@ static void walk(struct stack *s)
 		bg_open(&s->b);
 	s->frames.n = 0;
 	s->cut = NULL;
-	CHECK_OK(sonde_go_stack_walk(&s->ctx, &s->arena, &s->frames, &s->cut, &s->interrupted));
+	CHECK_OK(sonde_go_stack_walk(
+		&s->ctx, &s->arena, &s->frames, &s->cut, &s->gap, &s->interrupted));
 }
 
 /* What the walk found, as "worker main goexit"; flags: e exact, c conservative, s system stack, i signalled, t trapped. */
@@ -567,7 +569,7 @@ static void unknown_machine(void)
 	s.b.machine = EM_RISCV;
 	bg_open(&s.b);
 	struct sonde_error *err =
-		sonde_go_stack_walk(&s.ctx, &s.arena, &s.frames, &s.cut, &s.interrupted);
+		sonde_go_stack_walk(&s.ctx, &s.arena, &s.frames, &s.cut, &s.gap, &s.interrupted);
 	CHECK_ERROR(err, SONDE_UNSUPPORTED, "Go stacks of machine 243");
 }
 

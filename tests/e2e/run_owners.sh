@@ -1,6 +1,6 @@
 #!/bin/bash
 # `sonde core reachable`: the program says at which address each of its variables' objects lies; the shortest path to it
-# must begin at that variable. Its own words are the oracle.
+# must begin at that variable. `sonde core retained`: it also says what some of them keep. Its own words are the oracle.
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -22,6 +22,13 @@ leads() {
 	}
 }
 
+# retained NAME: the bytes of that package variable by sonde's account.
+retained() {
+	sonde_core retained --by root --top 100000 --json | python3 -c '
+import json, sys
+print(next((r["bytes"] for r in json.load(sys.stdin)["rows"] if r["root"] == sys.argv[1]), "absent"))' "$1"
+}
+
 for version in $VERSIONS; do
 	take_core bait "$version" kernel || continue
 	addr() { oracle addr "$1" addr; }
@@ -34,6 +41,9 @@ for version in $VERSIONS; do
 	ok "reachable: an object with a header ($version)" leads 'main.mediums[0]' "$(addr 'main.mediums[0]')" \
 		"main.mediums []*main.Medium[0]"
 	ok "reachable: a tree ($version)" leads main.tree "$(addr main.tree)" "main.tree"
+	for name in main.tree main.diamond main.huge; do
+		ok "retained: $name ($version)" equal "$(retained $name)" "$(oracle retained $name bytes)"
+	done
 	ok "reachable: an address of no object fails ($version)" bash -c \
 		'! out=$("$1" core reachable "$2/core" 0x10 --exe "$2/exe" 2>&1) && [[ $out == *"in no slot of the heap"* ]]' \
 		_ "$SONDE" "$CORE"

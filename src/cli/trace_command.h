@@ -1,0 +1,17 @@
+/* src/cli/trace_command.h: what the leaf commands of `sonde trace` share: their options and how a trace is opened. */
+#pragma once
+#include "cli/command.h"
+#include "traceread/stream.h"
+
+/* The options struct of a trace command begins with these. */
+struct sonde_trace_command_options {
+	struct sonde_common_options common;
+	struct sonde_trace_reader_options reader; /* log is filled in by the below */
+};
+
+/* Rows over struct sonde_trace_command_options at offset 0. */
+extern const struct sonde_option_table sonde_trace_option_table;
+
+/* The reader's options, heard by the ui. */
+struct sonde_trace_reader_options sonde_trace_command_reader(
+	struct sonde_ui *ui, const struct sonde_trace_command_options *options);

@@ -1,0 +1,38 @@
+/*
+ * src/trace/report.h: the reports of `sonde trace`, each written into an open report, in text or JSON. Strings in
+ * options are borrowed for the call. A report whose trace cannot be opened fails before it writes anything.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/error.h"
+#include "traceread/stream.h"
+
+struct sonde_report; /* output/report.h */
+
+/* Read every file to its end and list what is wrong. *whole: nothing but remarks in any of them. */
+struct sonde_error *sonde_trace_report_check(const char *const *paths, size_t n,
+	const struct sonde_trace_reader_options *options, struct sonde_report *out,
+	bool *whole) SONDE_CHECK;
+
+struct sonde_trace_events_options {
+	bool has_from, has_to, has_g, has_p, has_m, has_task;
+	bool from_is_absolute, to_is_absolute; /* else since the first event */
+	int64_t from_ns, to_ns; /* both ends are in */
+	uint64_t g, p, m, task; /* g: it ran, or the event is about it; p and m likewise */
+	const char *const *types; /* names of event types; NULL = all */
+	size_t n_types;
+	const char *
+		function; /* a part of a function's name, anywhere in a stack of the event; NULL = any */
+	uint64_t limit; /* 0 = all */
+	bool stacks; /* with frames */
+};
+
+/* Every event that the options let through, in order. SONDE_USAGE for an unknown type. */
+struct sonde_error *sonde_trace_report_events(const char *path,
+	const struct sonde_trace_reader_options *reader_options,
+	const struct sonde_trace_events_options *options, struct sonde_report *out) SONDE_CHECK;
+
+struct sonde_error *sonde_trace_report_overview(const char *path,
+	const struct sonde_trace_reader_options *options, struct sonde_report *out) SONDE_CHECK;

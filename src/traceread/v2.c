@@ -1,0 +1,551 @@
+/*
+ * The formats from 1.22 on, one generation at a time: a cursor a thread, a heap of them by the time of what comes next.
+ * The top of the heap goes first where the state allows it, else the others in the order of time, as in Go 1.27's
+ * internal/trace/reader.go. Where that gives up, the event is forced and listed.
+ */
+#include "traceread/v2.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define NO_SLOT SONDE_TRACE_NO_SLOT
+#define NO_ID SONDE_TRACE_NO_ID
+
+enum { EXPLAINED_THREADS = 4, NO_EVENT = 0xff };
+
+/* Arguments behind the time, by type; NO_EVENT: no timed event. */
+static const uint8_t n_args_of[256] = {
+	[0 ... 255] = NO_EVENT,
+#define SONDE_TRACE_EVENT(kind, wire, name, since, args, names, has_time) \
+	[wire] = (has_time) ? sizeof(args) - 1 : NO_EVENT,
+#include "traceformat/events.def"
+};
+
+/* Bits of arguments that are strings and stacks, by kind: 0 for most. */
+static inline bool has_ids(unsigned kind)
+{
+	return sonde_trace_event_specs[kind].string_args | sonde_trace_event_specs[kind].stack_args;
+}
+
+static struct sonde_error *open(struct sonde_trace_reader *r)
+{
+	struct sonde_trace_v2 *v = sonde_new(struct sonde_trace_v2);
+	if (!v)
+		return &sonde_enomem;
+	v->r = r;
+	v->offset = SONDE_TRACE_HEADER_BYTES;
+	r->impl = v;
+	return NULL;
+}
+
+static void table_deinit(struct sonde_trace_v2_table *t)
+{
+	sonde_trace_v2_entries_deinit(&t->entries);
+	sonde_u32_map_deinit(&t->sparse);
+	free(t->dense);
+}
+
+static void v2_free(struct sonde_trace_reader *r)
+{
+	struct sonde_trace_v2 *v = r->impl;
+	if (!v)
+		return;
+	sonde_trace_v2_batches_deinit(&v->batches);
+	sonde_trace_v2_cursors_deinit(&v->cursors);
+	sonde_trace_v2_heap_deinit(&v->heap);
+	sonde_trace_v2_samples_deinit(&v->samples);
+	sonde_u32_map_deinit(&v->cursor_of_m);
+	table_deinit(&v->strings);
+	table_deinit(&v->stacks);
+	free(v);
+	r->impl = NULL;
+}
+
+/* --- the events of a thread --- */
+
+/* A varint of which at least 10 bytes are there; NULL where it is none. */
+static inline const uint8_t *fast_varint(const uint8_t *p, uint64_t *ret)
+{
+	uint64_t v = p[0];
+	if (v < 0x80) {
+		*ret = v;
+		return p + 1;
+	}
+	if (p[1] < 0x80) {
+		*ret = (v & 0x7f) | (uint64_t)p[1] << 7;
+		return p + 2;
+	}
+	if (p[2] < 0x80) {
+		*ret = (v & 0x7f) | (uint64_t)(p[1] & 0x7f) << 7 | (uint64_t)p[2] << 14;
+		return p + 3;
+	}
+	size_t n = sonde_trace_varint_decode_slow(p, p + SONDE_TRACE_MAX_VARINT_BYTES, ret);
+	return n ? p + n : NULL;
+}
+
+/* The event at c->p; NULL where it cannot be read. Returns what follows it. */
+static inline const uint8_t *decode(struct sonde_trace_v2_cursor *c, uint64_t *dticks)
+{
+	const uint8_t *p = c->p;
+	unsigned n = n_args_of[*p];
+	c->kind = *p;
+	c->args[0] = c->args[1] = c->args[2] = c->args[3] = 0;
+	if (sonde_unlikely(c->end - p < SONDE_TRACE_MAX_EVENT_BYTES)) {
+		size_t bytes = sonde_trace_event_decode(p, c->end, &c->kind, dticks, c->args);
+		return bytes ? p + bytes : NULL;
+	}
+	if (n == NO_EVENT)
+		return NULL;
+	p = fast_varint(p + 1, dticks);
+	for (unsigned i = 0; p && i < n; i++)
+		p = fast_varint(p, &c->args[i]);
+	return p;
+}
+
+/* The event at c->p is none: the rest of its batch is lost. */
+static void skip_batch(struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c)
+{
+	bool unknown = n_args_of[*c->p] == NO_EVENT;
+	struct sonde_trace_place place = {
+		.offset = v->r->source->start + (uint64_t)(c->p - v->r->source->data),
+		.m = c->m,
+		.p = NO_ID,
+		.g = NO_ID,
+		.bytes = (uint64_t)(c->end - c->p),
+	};
+	v->lossy = true;
+	if (unknown)
+		sonde_trace_damage_add(v->r, SONDE_TRACE_DAMAGE_UNKNOWN_EVENT, &place,
+			"type %u: the rest of the batch, %" PRIu64 " bytes, is left out", *c->p,
+			place.bytes);
+	else if (!c->batch_cut)
+		sonde_trace_damage_add(v->r, SONDE_TRACE_DAMAGE_BAD_BATCH, &place,
+			"%s cannot be read: the rest of the batch, %" PRIu64 " bytes, is left out",
+			sonde_trace_kind_name(*c->p), place.bytes);
+	c->p = c->end;
+}
+
+/* Move on to the thread's next batch; false where there is none. */
+static bool next_batch(struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c, bool first)
+{
+	if (!c->next_batch)
+		return false;
+	const struct sonde_trace_v2_batch *b = &v->batches.items[c->next_batch - 1];
+	int64_t ns = sonde_trace_v2_to_ns(v->ns_per_tick, b->ticks);
+	if (!first && ns < c->ns) {
+		struct sonde_trace_place place = {b->offset, c->m, NO_ID, NO_ID, 0};
+		sonde_trace_damage_add(v->r, SONDE_TRACE_DAMAGE_TIME, &place,
+			"a batch begins %" PRIu64 " ns before the end of the one before it",
+			(uint64_t)c->ns - (uint64_t)ns);
+	}
+	c->ns = ns;
+	c->p = sonde_trace_v2_at(v, b->offset);
+	c->end = c->p + b->size;
+	c->batch_cut = b->cut;
+	c->next_batch = b->next;
+	return true;
+}
+
+/* Decode the thread's next event; false at its end. */
+static bool next_event(struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c)
+{
+	uint64_t dticks = 0;
+	for (;;) {
+		while (sonde_unlikely(c->p == c->end))
+			if (!next_batch(v, c, c->p == NULL))
+				return false;
+		const uint8_t *next = decode(c, &dticks);
+		if (sonde_likely(next != NULL)) {
+			c->at = c->p;
+			c->p = next;
+			break;
+		}
+		skip_batch(v, c);
+	}
+	c->ns = (int64_t)((uint64_t)c->ns + (uint64_t)sonde_trace_v2_to_ns(v->ns_per_tick, dticks));
+	return true;
+}
+
+/* --- the heap: the same steps as Go's, so that equal times come in its order --- */
+
+static void swap(struct sonde_trace_v2_place *heap, size_t a, size_t b)
+{
+	struct sonde_trace_v2_place x = heap[a];
+	heap[a] = heap[b];
+	heap[b] = x;
+}
+
+static size_t sift_up(struct sonde_trace_v2_place *heap, size_t i)
+{
+	while (i > 0 && heap[(i - 1) / 2].ns > heap[i].ns) {
+		swap(heap, (i - 1) / 2, i);
+		i = (i - 1) / 2;
+	}
+	return i;
+}
+
+static void sift_down(struct sonde_trace_v2_place *heap, size_t n, size_t i)
+{
+	for (;;) {
+		size_t min = i, left = 2 * i + 1;
+		if (left < n && heap[left].ns < heap[min].ns)
+			min = left;
+		if (left + 1 < n && heap[left + 1].ns < heap[min].ns)
+			min = left + 1;
+		if (min == i)
+			return;
+		swap(heap, min, i);
+		i = min;
+	}
+}
+
+static void heap_remove(struct sonde_trace_v2_heap *heap, size_t i)
+{
+	for (; i > 0; i = (i - 1) / 2)
+		swap(heap->items, (i - 1) / 2, i);
+	swap(heap->items, 0, heap->n - 1);
+	heap->n--;
+	sift_down(heap->items, heap->n, 0);
+}
+
+/* Few steps where little has changed since the last time. */
+static void heap_sort(struct sonde_trace_v2_heap *heap)
+{
+	for (size_t i = 1; i < heap->n; i++) {
+		struct sonde_trace_v2_place x = heap->items[i];
+		size_t at = i;
+		for (; at > 0 && heap->items[at - 1].ns > x.ns; at--)
+			heap->items[at] = heap->items[at - 1];
+		heap->items[at] = x;
+	}
+}
+
+/* The event of place i was taken: on to the thread's next one. */
+static void move_on(struct sonde_trace_v2 *v, size_t i)
+{
+	struct sonde_trace_v2_place *heap = v->heap.items;
+	struct sonde_trace_v2_cursor *c = &v->cursors.items[heap[i].cursor];
+	if (!next_event(v, c)) {
+		heap_remove(&v->heap, i);
+		return;
+	}
+	heap[i].ns = c->ns;
+	if (sift_up(heap, i) == i)
+		sift_down(heap, v->heap.n, i);
+}
+
+/* --- what comes next --- */
+
+/* "thread 7: GoStart p 1 ...", and how what it waits for stands. */
+static size_t explain(const struct sonde_trace_v2 *v, const struct sonde_trace_v2_cursor *c,
+	char *to, size_t room)
+{
+	const struct sonde_trace_state *s = &v->r->state;
+	const char *args = sonde_trace_event_specs[c->kind].args;
+	char about[96] = "";
+	if (*args == 'g') {
+		uint32_t slot = sonde_trace_state_find_g(s, c->args[0]);
+		const struct sonde_trace_g *g = slot == NO_SLOT ? NULL : &s->gs.items[slot];
+		snprintf(about, sizeof(about),
+			" of goroutine %" PRIu64 " (seq %" PRIu64 "), which is %s", c->args[0],
+			args[1] == 'q' ? c->args[1] : 0,
+			g ? sonde_trace_g_status_name(g->status) : "not there");
+		if (g)
+			snprintf(about + strlen(about), sizeof(about) - strlen(about),
+				" (seq %" PRIu32 ")", g->seq);
+	} else if (*args == 'p') {
+		uint32_t slot = sonde_trace_state_find_p(s, c->args[0]);
+		const struct sonde_trace_p *p = slot == NO_SLOT ? NULL : &s->ps.items[slot];
+		snprintf(about, sizeof(about),
+			" of proc %" PRIu64 " (seq %" PRIu64 "), which is %s", c->args[0],
+			args[1] == 'q' ? c->args[1] : 0,
+			p ? sonde_trace_p_status_name(p->status) : "not there");
+		if (p)
+			snprintf(about + strlen(about), sizeof(about) - strlen(about),
+				" (seq %" PRIu32 ")", p->seq);
+	}
+	int n = snprintf(to, room, "thread %" PRId64 " at %" PRId64 " ns: %s%s", (int64_t)c->m,
+		c->ns, sonde_trace_kind_name(c->kind), about);
+	return n < 0 ? 0 : sonde_min((size_t)n, room - 1);
+}
+
+static void list_forced(struct sonde_trace_v2 *v, const struct sonde_trace_v2_cursor *c, bool stuck)
+{
+	const struct sonde_trace_event *e = &v->queue[0];
+	struct sonde_trace_place place = {e->offset, e->m, e->p, e->g, 0};
+	enum sonde_trace_damage_code code = v->lossy ? SONDE_TRACE_DAMAGE_AFTER_LOSS
+		: stuck                              ? SONDE_TRACE_DAMAGE_UNORDERED
+						     : SONDE_TRACE_DAMAGE_STATE;
+	char text[768];
+	if (v->r->damages.counts[code] >= SONDE_TRACE_KEPT_DAMAGES) {
+		sonde_trace_damage_add(v->r, code, &place, " ");
+		return;
+	}
+	if (!stuck) {
+		sonde_trace_damage_add(
+			v->r, code, &place, "%s: %s", sonde_trace_kind_name(c->kind), v->why);
+		return;
+	}
+	size_t len = 0;
+	for (size_t i = 0; i < v->heap.n && i < EXPLAINED_THREADS; i++) {
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s", i ? "; " : "");
+		len += explain(v, &v->cursors.items[v->heap.items[i].cursor], text + len,
+			sizeof(text) - len);
+	}
+	sonde_trace_damage_add(
+		v->r, code, &place, "none of %zu threads can go on: %s", v->heap.n, text);
+}
+
+/* The event of place i goes ahead, come what may. */
+static void force(struct sonde_trace_v2 *v, size_t i, bool stuck)
+{
+	struct sonde_trace_v2_cursor *c = &v->cursors.items[v->heap.items[i].cursor];
+	list_forced(v, c, stuck);
+	(void)sonde_trace_v2_advance(v, c, true);
+	v->r->info.n_forced++;
+	move_on(v, i);
+}
+
+/* Take one event of a thread to the queue. */
+static void take_event(struct sonde_trace_v2 *v)
+{
+	struct sonde_trace_v2_cursor *cursors = v->cursors.items;
+	enum sonde_trace_v2_step step =
+		sonde_trace_v2_advance(v, &cursors[v->heap.items[0].cursor], false);
+	if (sonde_likely(step == SONDE_TRACE_V2_OK)) {
+		move_on(v, 0);
+		return;
+	}
+	if (step == SONDE_TRACE_V2_WRONG && !v->lossy) {
+		force(v, 0, false);
+		return;
+	}
+	heap_sort(&v->heap);
+	for (size_t i = 1; i < v->heap.n; i++) {
+		step = sonde_trace_v2_advance(v, &cursors[v->heap.items[i].cursor], false);
+		if (step == SONDE_TRACE_V2_OK) {
+			move_on(v, i);
+			return;
+		}
+		if (step == SONDE_TRACE_V2_WRONG && !v->lossy) {
+			force(v, i, false);
+			return;
+		}
+	}
+	step = sonde_trace_v2_advance(v, &cursors[v->heap.items[0].cursor], false);
+	force(v, 0, step == SONDE_TRACE_V2_WAIT);
+}
+
+static void blank_event(struct sonde_trace_v2 *v, unsigned kind, int64_t ns)
+{
+	v->queue[0] = (struct sonde_trace_event){
+		.ns = ns,
+		.kind = (uint8_t)kind,
+		.flags = SONDE_TRACE_MADE,
+		.generation = v->r->info.n_generations,
+		.m = NO_ID,
+		.p = NO_ID,
+		.g = NO_ID,
+		.subject_g = NO_ID,
+		.subject_p = NO_ID,
+		.m_slot = NO_SLOT,
+		.p_slot = NO_SLOT,
+		.g_slot = NO_SLOT,
+		.subject_g_slot = NO_SLOT,
+		.subject_p_slot = NO_SLOT,
+	};
+	v->n_queued = 1;
+	v->next_queued = 0;
+}
+
+static void take_sync(struct sonde_trace_v2 *v, int64_t ns)
+{
+	blank_event(v, SONDE_TRACE_SYNC, ns);
+	v->queue[0].args[0] = ++v->n_syncs;
+}
+
+static void take_sample(struct sonde_trace_v2 *v)
+{
+	const struct sonde_trace_state *s = &v->r->state;
+	const struct sonde_trace_v2_sample *sample = &v->samples.items[v->next_sample++];
+	blank_event(v, SONDE_TRACE_CPU_SAMPLE, sample->ns);
+	struct sonde_trace_event *e = &v->queue[0];
+	e->wire = SONDE_TRACE_CPU_SAMPLE;
+	e->flags = 0;
+	e->offset = sample->offset;
+	e->m = sample->m;
+	e->p = sample->p;
+	e->g = sample->g;
+	e->m_slot = sonde_trace_state_find_m(s, e->m);
+	e->p_slot = sonde_trace_state_find_p(s, e->p);
+	e->g_slot = sonde_trace_state_find_g(s, e->g);
+	e->args[0] = sample->stack;
+}
+
+/* A generation was read: every thread to its first event. */
+static struct sonde_error *install(struct sonde_trace_v2 *v)
+{
+	for (uint32_t i = 0; i < v->cursors.n; i++) {
+		struct sonde_trace_v2_cursor *c = &v->cursors.items[i];
+		c->m_slot = c->m == NO_ID ? NO_SLOT : SONDE_TRACE_V2_M_LATER;
+		if (!next_event(v, c))
+			continue;
+		struct sonde_trace_v2_place place = {c->ns, i};
+		if (!sonde_trace_v2_heap_push(&v->heap, place))
+			return &sonde_enomem;
+		sift_up(v->heap.items, v->heap.n - 1);
+	}
+	take_sync(v, sonde_trace_v2_to_ns(v->ns_per_tick, v->min_ticks));
+	return NULL;
+}
+
+/* At the end: what was not closed. Remarks, for a trace may stop anywhere. */
+static void list_open(struct sonde_trace_v2 *v)
+{
+	struct sonde_trace_reader *r = v->r;
+	const struct sonde_trace_state *s = &r->state;
+	struct sonde_trace_place place = {v->offset, NO_ID, NO_ID, NO_ID, 0};
+	sonde_vec_foreach (task, &s->tasks)
+		if (task->is_open)
+			sonde_trace_damage_add(r, SONDE_TRACE_DAMAGE_OPEN_TASK, &place,
+				"task %" PRIu64 " '%s'", task->id,
+				sonde_trace_interned(r, task->name));
+	for (uint32_t slot = 0; slot < s->n_open_regions && slot < s->gs.n; slot++) {
+		const struct sonde_trace_region *region = sonde_trace_state_region(s, slot);
+		place.g = s->gs.items[slot].id;
+		for (; region; region = sonde_trace_state_outer_region(s, region))
+			sonde_trace_damage_add(r, SONDE_TRACE_DAMAGE_OPEN_REGION, &place,
+				"goroutine %" PRIu64 ": region '%s' of task %" PRIu64, place.g,
+				sonde_trace_interned(r, region->name), region->task);
+	}
+}
+
+/* --- handing out --- */
+
+static void check_ids(struct sonde_trace_v2 *v, const struct sonde_trace_event *e)
+{
+	const struct sonde_trace_event_spec *spec = &sonde_trace_event_specs[e->kind];
+	struct sonde_trace_place place = {e->offset, e->m, e->p, e->g, 0};
+	for (unsigned i = 0; i < spec->n_args; i++) {
+		uint64_t id = e->args[i];
+		if (id && spec->string_args >> i & 1 && !sonde_trace_v2_find(&v->strings, id))
+			sonde_trace_damage_add(v->r, SONDE_TRACE_DAMAGE_UNKNOWN_STRING, &place,
+				"%s names string %" PRIu64 ", which is not there", spec->name, id);
+		if (id && spec->stack_args >> i & 1 && !sonde_trace_v2_find(&v->stacks, id))
+			sonde_trace_damage_add(v->r, SONDE_TRACE_DAMAGE_UNKNOWN_STACK, &place,
+				"%s names stack %" PRIu64 ", which is not there", spec->name, id);
+	}
+}
+
+static const struct sonde_trace_event *hand_out(struct sonde_trace_v2 *v)
+{
+	struct sonde_trace_reader *r = v->r;
+	struct sonde_trace_event *e = &v->queue[v->next_queued++];
+	int64_t last = r->last_ns == INT64_MIN ? 0 : r->last_ns;
+	if (has_ids(e->kind))
+		check_ids(v, e);
+	if (e->ns <= last) {
+		int64_t ns = last == INT64_MAX ? last : last + 1;
+		if (e->ns < last && !(e->flags & SONDE_TRACE_MADE)) {
+			uint64_t step = (uint64_t)ns - (uint64_t)e->ns;
+			r->info.n_clamped++;
+			if (step > (uint64_t)r->info.max_clamp_ns)
+				r->info.max_clamp_ns =
+					(int64_t)sonde_min(step, (uint64_t)INT64_MAX);
+		}
+		e->flags |= SONDE_TRACE_CLAMPED;
+		e->ns = ns;
+	}
+	r->last_ns = e->ns;
+	r->info.n_events += !(e->flags & SONDE_TRACE_MADE);
+	return e;
+}
+
+static struct sonde_error *next(struct sonde_trace_reader *r, const struct sonde_trace_event **ret)
+{
+	struct sonde_trace_v2 *v = r->impl;
+	while (v->next_queued == v->n_queued) {
+		bool have_sample = v->next_sample < v->samples.n;
+		if (sonde_likely(v->heap.n && !have_sample)) {
+			take_event(v);
+			if (sonde_unlikely(v->no_memory))
+				return &sonde_enomem;
+		} else if (have_sample &&
+			(!v->heap.n || v->samples.items[v->next_sample].ns < v->heap.items[0].ns)) {
+			take_sample(v);
+		} else if (v->heap.n) {
+			take_event(v);
+			if (v->no_memory)
+				return &sonde_enomem;
+		} else if (v->ended) {
+			*ret = NULL;
+			return NULL;
+		} else {
+			bool more;
+			SONDE_TRY(sonde_trace_v2_load(v, &more));
+			if (more) {
+				SONDE_TRY(install(v));
+				continue;
+			}
+			v->ended = true;
+			list_open(v);
+			take_sync(v, r->last_ns);
+		}
+	}
+	*ret = hand_out(v);
+	return NULL;
+}
+
+/* --- strings and stacks --- */
+
+static const char *string(const struct sonde_trace_reader *r, uint64_t id, size_t *len)
+{
+	const struct sonde_trace_v2 *v = r->impl;
+	const struct sonde_trace_v2_entry *e = sonde_trace_v2_find(&v->strings, id);
+	if (!e)
+		return NULL;
+	*len = e->n;
+	return (const char *)sonde_trace_v2_at(v, e->offset);
+}
+
+static size_t stack(const struct sonde_trace_reader *r, uint64_t id,
+	struct sonde_trace_frame frames[SONDE_TRACE_MAX_FRAMES])
+{
+	const struct sonde_trace_v2 *v = r->impl;
+	const struct sonde_trace_v2_entry *e = sonde_trace_v2_find(&v->stacks, id);
+	if (!e)
+		return 0;
+	const uint8_t *p = sonde_trace_v2_at(v, e->offset);
+	const uint8_t *end = r->source->data + r->source->len;
+	for (uint32_t i = 0; i < e->n; i++) {
+		p += sonde_trace_varint_decode(p, end, &frames[i].pc);
+		p += sonde_trace_varint_decode(p, end, &frames[i].func);
+		p += sonde_trace_varint_decode(p, end, &frames[i].file);
+		p += sonde_trace_varint_decode(p, end, &frames[i].line);
+	}
+	return e->n;
+}
+
+static uint32_t *string_cache(struct sonde_trace_reader *r, uint64_t id)
+{
+	struct sonde_trace_v2 *v = r->impl;
+	const struct sonde_trace_v2_entry *e = sonde_trace_v2_find(&v->strings, id);
+	return e ? &v->strings.entries.items[e - v->strings.entries.items].cache : NULL;
+}
+
+static uint32_t *stack_cache(struct sonde_trace_reader *r, uint64_t id)
+{
+	struct sonde_trace_v2 *v = r->impl;
+	const struct sonde_trace_v2_entry *e = sonde_trace_v2_find(&v->stacks, id);
+	return e ? &v->stacks.entries.items[e - v->stacks.entries.items].cache : NULL;
+}
+
+const struct sonde_trace_ops sonde_trace_v2_ops = {
+	.open = open,
+	.next = next,
+	.string = string,
+	.stack = stack,
+	.string_cache = string_cache,
+	.stack_cache = stack_cache,
+	.free = v2_free,
+};

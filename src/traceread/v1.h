@@ -15,7 +15,8 @@ enum {
 	SONDE_TRACE_V1_MAX_STACK = 1000, /* frames */
 	SONDE_TRACE_V1_MAX_TEXT = 1000000, /* bytes of a string */
 	SONDE_TRACE_V1_MAX_PROCS = 65535, /* processors that are told apart */
-	SONDE_TRACE_V1_ANY = 0xff, /* n_args of what is not fixed, or not a record of this version */
+	SONDE_TRACE_V1_ANY =
+		0xff, /* n_args of what is not fixed, or not a record of this version */
 };
 
 struct sonde_trace_v1_format {
@@ -25,10 +26,15 @@ struct sonde_trace_v1_format {
 	uint8_t n_extra; /* the first byte counts this many arguments less than there are, and one */
 	uint8_t n_before; /* arguments before an event's own: the time, and in 1.5 the sequence number */
 	uint8_t n_args[64]; /* all of them, by type */
+	bool is_mapped; /* data is a file's mapping: what was read need not stay resident */
 };
 
 void sonde_trace_v1_format_init(
 	struct sonde_trace_v1_format *f, const uint8_t *data, uint64_t len, unsigned version);
+
+/* [from, to) was read and is not needed soon: let go of its pages. */
+void sonde_trace_v1_format_release(
+	const struct sonde_trace_v1_format *f, const uint8_t *from, const uint8_t *to);
 
 struct sonde_trace_v1_record {
 	uint64_t args[SONDE_TRACE_V1_MAX_ARGS];
@@ -180,7 +186,7 @@ size_t sonde_trace_v1_index_bytes(const struct sonde_trace_v1_index *x);
 struct sonde_trace_v1_cursor {
 	int64_t key; /* of its first event: time, in 1.5 the sequence number */
 	int64_t ts, seq;
-	const uint8_t *next, *end; /* in the batch */
+	const uint8_t *start, *next, *end; /* of, and in, the batch */
 	uint64_t offset; /* of its first event */
 	uint64_t p, last_g; /* last_g: runs there; 0 = none, or not known */
 	uint64_t g, displaced_g; /* of the event; displaced: what ran there when another starts */
@@ -219,10 +225,12 @@ struct sonde_trace_v1_raw {
 struct sonde_trace_v1_merge {
 	const struct sonde_trace_v1_index *index; /* borrowed */
 	struct sonde_trace_state *state; /* borrowed */
-	struct sonde_trace_v1_cursor *cursors; /* one a processor, and behind them that of the samples */
+	struct sonde_trace_v1_cursor
+		*cursors; /* one a processor, and behind them that of the samples */
 	uint32_t n_cursors;
 	struct sonde_trace_v1_heap ready, blocked;
-	struct sonde_trace_v1_cursor *pending; /* its event was delivered, its next is not decoded */
+	struct sonde_trace_v1_cursor
+		*pending; /* its event was delivered, its next is not decoded */
 	uint64_t woken_g; /* whose state pending's event changed */
 	uint32_t ended_slot; /* of a goroutine whose end was delivered */
 	size_t next_exit, next_sample;

@@ -1,6 +1,8 @@
-#include <inttypes.h>
-#include <string.h>
 #include "traceread/v1.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 enum {
 	PROGRESS_BYTES = 4 << 20,
@@ -19,8 +21,8 @@ static int compare_entries(const void *a, const void *b)
 }
 
 /* Sort, and keep of equal ids the first or the last. Returns how many went. */
-static size_t table_finish(struct sonde_trace_v1_table *t, bool keep_last,
-	struct sonde_trace_v1_entry *first_twice)
+static size_t table_finish(
+	struct sonde_trace_v1_table *t, bool keep_last, struct sonde_trace_v1_entry *first_twice)
 {
 	struct sonde_trace_v1_entry *e = t->entries.items;
 	size_t n = 0, n_twice = 0;
@@ -123,8 +125,8 @@ static struct sonde_error *begin_batch(
 		return &sonde_enomem;
 	w->skipped = proc == UINT32_MAX;
 	if (w->skipped) {
-		struct sonde_trace_place at = {offset, SONDE_TRACE_NO_ID, rec->args[0],
-			SONDE_TRACE_NO_ID, 0};
+		struct sonde_trace_place at = {
+			offset, SONDE_TRACE_NO_ID, rec->args[0], SONDE_TRACE_NO_ID, 0};
 		sonde_trace_damage_add(w->r, SONDE_TRACE_DAMAGE_BAD_BATCH, &at,
 			"a batch of more than %d processors", SONDE_TRACE_V1_MAX_PROCS);
 	} else {
@@ -333,8 +335,7 @@ static struct sonde_error *recover(struct walk *w, const uint8_t *p, const uint8
 	struct sonde_trace_v1_late late = {(uint32_t)w->r->damages.list.n, w->ts};
 	sonde_trace_damage_add(w->r, code, &at, "%s%s", why,
 		q == f->end ? "; nothing behind it is a batch" : "; the next batch is read on");
-	if (w->r->damages.list.n > late.damage &&
-		!sonde_trace_v1_lates_push(&x->lates, late))
+	if (w->r->damages.list.n > late.damage && !sonde_trace_v1_lates_push(&x->lates, late))
 		return &sonde_enomem;
 	if (!close_batch(w, offset))
 		return &sonde_enomem;
@@ -428,6 +429,7 @@ struct sonde_error *sonde_trace_v1_index_make(
 	struct sonde_trace_source *source = r->source;
 	struct walk w = {.x = x, .r = r, .min_ticks = INT64_MAX};
 	sonde_trace_v1_format_init(&x->format, source->data, source->len, r->info.version);
+	x->format.is_mapped = source->file != NULL;
 	const uint8_t *p = x->format.data + SONDE_TRACE_HEADER_BYTES, *progress = p, *next = NULL;
 	w.batch = (struct sonde_trace_v1_batch){
 		.start = SONDE_TRACE_HEADER_BYTES, .flags = SONDE_TRACE_V1_HEADLESS};
@@ -441,6 +443,7 @@ struct sonde_error *sonde_trace_v1_index_make(
 			SONDE_TRY(recover(&w, p, &next));
 		p = next;
 		if (sonde_unlikely(p - progress >= PROGRESS_BYTES)) {
+			sonde_trace_v1_format_release(&x->format, progress, p);
 			progress = p;
 			if (!sonde_log_progress(r->options.log, "indexing",
 				    (uint64_t)(p - x->format.data), source->len))
@@ -470,10 +473,8 @@ void sonde_trace_v1_index_deinit(struct sonde_trace_v1_index *x)
 
 size_t sonde_trace_v1_index_bytes(const struct sonde_trace_v1_index *x)
 {
-	return x->batches.cap * sizeof(*x->batches.items) +
-	       x->procs.cap * sizeof(*x->procs.items) +
-	       x->strings.entries.cap * sizeof(*x->strings.entries.items) +
-	       x->stacks.entries.cap * sizeof(*x->stacks.entries.items) +
-	       x->exits.cap * sizeof(*x->exits.items) +
-	       x->samples.cap * sizeof(*x->samples.items);
+	return x->batches.cap * sizeof(*x->batches.items) + x->procs.cap * sizeof(*x->procs.items) +
+		x->strings.entries.cap * sizeof(*x->strings.entries.items) +
+		x->stacks.entries.cap * sizeof(*x->stacks.entries.items) +
+		x->exits.cap * sizeof(*x->exits.items) + x->samples.cap * sizeof(*x->samples.items);
 }

@@ -1,9 +1,11 @@
-#include <string.h>
 #include "traceread/v1.h"
+
+#include <string.h>
 
 enum {
 	WINDOW_MS = 10, /* how far others may run ahead of an event that waits */
-	WAKES_PER_EVENT = 8, /* looks at blocked cursors, on average; more and they are not looked at */
+	WAKES_PER_EVENT =
+		8, /* looks at blocked cursors, on average; more and they are not looked at */
 	WAKES_AT_FIRST = 1 << 20,
 };
 
@@ -77,7 +79,8 @@ static const struct {
 
 /* --- heaps: the least key first, of equal ones the cursor that stands first --- */
 
-static bool before(const struct sonde_trace_v1_cursor *a, const struct sonde_trace_v1_cursor *b)
+static inline bool before(
+	const struct sonde_trace_v1_cursor *a, const struct sonde_trace_v1_cursor *b)
 {
 	return a->key != b->key ? a->key < b->key : a < b;
 }
@@ -94,6 +97,13 @@ static void heap_up(struct sonde_trace_v1_heap *h, struct sonde_trace_v1_cursor 
 	for (; at && before(c, h->items[(at - 1) / 2]); at = (at - 1) / 2)
 		heap_put(h, at, h->items[(at - 1) / 2]);
 	heap_put(h, at, c);
+}
+
+/* Whether c, at the top, is where it belongs: as a rule, since few processors take turns. */
+static inline bool heap_is_top(
+	const struct sonde_trace_v1_heap *h, const struct sonde_trace_v1_cursor *c)
+{
+	return (h->n < 2 || before(c, h->items[1])) && (h->n < 3 || before(c, h->items[2]));
 }
 
 static void heap_down(struct sonde_trace_v1_heap *h, struct sonde_trace_v1_cursor *c)
@@ -156,12 +166,13 @@ static void place_event(struct sonde_trace_v1_cursor *c, unsigned n_before)
 
 static bool next_batch(const struct sonde_trace_v1_index *x, struct sonde_trace_v1_cursor *c)
 {
+	sonde_trace_v1_format_release(&x->format, c->start, c->end);
 	if (!c->next_batch)
 		return false;
 	const struct sonde_trace_v1_batch *b = &x->batches.items[c->next_batch - 1];
 	const struct sonde_trace_v1_format *f = &x->format;
 	c->next_batch = b->next;
-	c->next = f->data + b->start;
+	c->next = c->start = f->data + b->start;
 	c->end = f->data + b->end;
 	c->ts = c->seq = 0;
 	if (b->flags & SONDE_TRACE_V1_AFTER_LOSS)
@@ -214,8 +225,8 @@ static bool advance(const struct sonde_trace_v1_index *x, struct sonde_trace_v1_
 			c->next = c->end;
 			continue;
 		}
-		if (sonde_unlikely(type <= SONDE_TRACE_V1_STACK ||
-				   type == SONDE_TRACE_V1_TIMER_GOROUTINE))
+		if (sonde_unlikely(
+			    type <= SONDE_TRACE_V1_STACK || type == SONDE_TRACE_V1_TIMER_GOROUTINE))
 			continue;
 		if (sonde_unlikely(type == SONDE_TRACE_V1_CPU_SAMPLE)) {
 			/* It has a place of its own; its delta counts all the same. */
@@ -254,7 +265,8 @@ static bool advance_any(struct sonde_trace_v1_merge *m, struct sonde_trace_v1_cu
 /* --- order --- */
 
 /* The goroutine whose state c's event needs. */
-static uint64_t needed_g(const struct sonde_trace_v1_merge *m, const struct sonde_trace_v1_cursor *c)
+static uint64_t needed_g(
+	const struct sonde_trace_v1_merge *m, const struct sonde_trace_v1_cursor *c)
 {
 	switch (table[c->record.type].needs) {
 	case CREATE:
@@ -281,8 +293,8 @@ static uint32_t find_slot(
 }
 
 /* Whether c's event may come now; *slot: of the goroutine that it needs. */
-static bool is_ready(const struct sonde_trace_v1_merge *m, const struct sonde_trace_v1_cursor *c,
-	uint32_t *slot)
+static bool is_ready(
+	const struct sonde_trace_v1_merge *m, const struct sonde_trace_v1_cursor *c, uint32_t *slot)
 {
 	unsigned needs = table[c->record.type].needs, n_before = m->index->format.n_before;
 	const uint64_t *args = c->record.args + n_before;
@@ -321,7 +333,8 @@ static bool is_ready(const struct sonde_trace_v1_merge *m, const struct sonde_tr
 }
 
 /* Put the goroutine at slot, which is made where it is not there, into the state behind c's event. */
-static uint32_t transit(struct sonde_trace_v1_merge *m, struct sonde_trace_v1_cursor *c, uint32_t slot)
+static uint32_t transit(
+	struct sonde_trace_v1_merge *m, struct sonde_trace_v1_cursor *c, uint32_t slot)
 {
 	unsigned needs = table[c->record.type].needs;
 	const uint64_t *args = c->record.args + m->index->format.n_before;
@@ -396,7 +409,8 @@ static void settle(struct sonde_trace_v1_merge *m)
 	if (sonde_likely(advance_any(m, c))) {
 		if (sonde_unlikely(c->at))
 			heap_up(&m->ready, c);
-		heap_down(&m->ready, c);
+		if (c->at || !heap_is_top(&m->ready, c))
+			heap_down(&m->ready, c);
 	} else {
 		heap_remove(&m->ready, c);
 		c->offset = UINT64_MAX;
@@ -448,8 +462,9 @@ static struct sonde_trace_v1_cursor *choose(
 		if (sonde_unlikely(m->blocked.n)) {
 			struct sonde_trace_v1_cursor *b = m->blocked.items[0];
 			int64_t limit;
-			if (!c || (!__builtin_add_overflow(b->key, m->window, &limit) &&
-					  limit < c->key)) {
+			if (!c ||
+				(!__builtin_add_overflow(b->key, m->window, &limit) &&
+					limit < c->key)) {
 				heap_remove(&m->blocked, b);
 				heap_add(&m->ready, b);
 				*forced = !is_ready(m, b, slot);
@@ -489,9 +504,10 @@ const struct sonde_trace_v1_raw *sonde_trace_v1_merge_next(struct sonde_trace_v1
 			return NULL;
 		m->pending = c;
 		m->woken_g = table[c->record.type].needs == FREE ? 0 : needed_g(m, c);
-		m->wake_budget = sonde_min(m->wake_budget + WAKES_PER_EVENT, (int64_t)WAKES_AT_FIRST);
+		m->wake_budget =
+			sonde_min(m->wake_budget + WAKES_PER_EVENT, (int64_t)WAKES_AT_FIRST);
 		bool is_exit = table[c->record.type].traits & G_IS_ARG &&
-			       table[c->record.type].needs != ANNOUNCE;
+			table[c->record.type].needs != ANNOUNCE;
 		if (is_exit && slot != SONDE_TRACE_NO_SLOT &&
 			m->state->gs.items[slot].gen & ORDER_EARLY) {
 			m->state->gs.items[slot].gen &= ~ORDER_EARLY;

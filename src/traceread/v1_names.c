@@ -1,9 +1,10 @@
+#include "traceread/v1.h"
+
 #include <string.h>
 #include "base/cursor.h"
 #include "base/varint.h"
 #include "object/elf.h"
 #include "object/pclntab.h"
-#include "traceread/v1.h"
 
 /*
  * Traces of Go 1.5 and 1.6 have return addresses only. The executables of that time have the function table of Go 1.2
@@ -85,8 +86,7 @@ static bool go12_find(const struct go12 *t, uint64_t pc, struct sonde_pccall *ca
 			low += half;
 		n -= half;
 	}
-	struct sonde_cursor c =
-		at(t, GO12_HEADER_BYTES + (uint64_t)t->word_bytes * (2 + 2 * low));
+	struct sonde_cursor c = at(t, GO12_HEADER_BYTES + (uint64_t)t->word_bytes * (2 + 2 * low));
 	uint64_t from = entry(t, low);
 	c = at(t, sonde_cursor_word(&c, t->word_bytes));
 	sonde_cursor_skip(&c, t->word_bytes);
@@ -114,8 +114,7 @@ struct tables {
 	bool is_go12;
 };
 
-static struct sonde_error *open_tables(
-	struct tables *t, struct sonde_elf *elf, const char *exe)
+static struct sonde_error *open_tables(struct tables *t, struct sonde_elf *elf, const char *exe)
 {
 	const struct sonde_elf_section *section = sonde_elf_section_find(elf, ".gopclntab"), *code;
 	const uint8_t *data;

@@ -1,5 +1,7 @@
-#include <string.h>
 #include "traceread/v1.h"
+
+#include <string.h>
+#include <sys/mman.h>
 
 static unsigned own_args(const struct sonde_trace_v1_spec *spec, unsigned version)
 {
@@ -37,6 +39,16 @@ void sonde_trace_v1_format_init(
 			f->n_args[type] = (uint8_t)(n + f->n_before);
 		}
 	}
+}
+
+void sonde_trace_v1_format_release(
+	const struct sonde_trace_v1_format *f, const uint8_t *from, const uint8_t *to)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t first = ((uintptr_t)from + page - 1) & ~(page - 1),
+		  last = (uintptr_t)to & ~(page - 1);
+	if (f->is_mapped && first < last)
+		(void)madvise((void *)first, last - first, MADV_DONTNEED);
 }
 
 const uint8_t *sonde_trace_v1_varint_slow(const uint8_t *p, const uint8_t *end, uint64_t *ret)

@@ -53,6 +53,8 @@ static uint64_t walk_libdw(const char *path, const struct sonde_cfi *cfi, bool d
 	}
 	if (dwarf)
 		dwarf_end(dwarf);
+	else if (from)
+		dwarf_cfi_end(from);
 	elf_end(elf);
 	close(fd);
 	return n;
@@ -103,7 +105,7 @@ int main(int argc, char **argv)
 		die(sonde_elf_open(argv[i], &elf), argv[i]);
 		die(sonde_cfi_open(elf, NULL, &cfi), argv[i]);
 		bool debug_frame = cfi->n_sections && cfi->sections[0].debug_frame;
-		for (int run = 0; run < 2; run++) {
+		for (int run = 0; run < RUNS; run++) {
 			double before = cpu_s();
 			n_libdw = walk_libdw(argv[i], cfi, debug_frame);
 			libdw = sonde_min(libdw, cpu_s() - before);

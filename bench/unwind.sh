@@ -46,7 +46,7 @@ done
 	echo "## Unwind tables: .eh_frame or .debug_frame to rows"
 	echo
 	echo "$(date -u +%F), $(awk -F': ' '/^model name/ { print $2; exit }' /proc/cpuinfo), $(nproc) CPUs, Linux $(uname -r)," \
-		"load $(cut -d' ' -f1 /proc/loadavg); \`bench/unwind.sh\`. CPU time of one thread; the least of 5 runs (libdw: of 2)," \
+		"load $(cut -d' ' -f1 /proc/loadavg); \`bench/unwind.sh\`. CPU time of one thread; the least of 5 runs each," \
 		"all in one process with warm files."
 	echo "Ours: from opening the file to a finished, checksummed table. libdw: CFA, frame pointer and return address of" \
 		"each row by dwarf_cfi_addrframe()."

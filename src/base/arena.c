@@ -65,16 +65,22 @@ char *sonde_arena_strdup(struct sonde_arena *arena, const char *s)
 	return sonde_arena_strndup(arena, s, strlen(s));
 }
 
-char *sonde_arena_printf(struct sonde_arena *arena, const char *fmt, ...)
+char *sonde_arena_vprintf(struct sonde_arena *arena, const char *fmt, va_list args)
 {
-	va_list args;
-	va_start(args, fmt);
 	char *text = NULL;
 	int len = vasprintf(&text, fmt, args);
-	va_end(args);
 	if (len < 0)
 		return NULL;
 	char *copy = sonde_arena_strndup(arena, text, (size_t)len);
 	free(text);
 	return copy;
+}
+
+char *sonde_arena_printf(struct sonde_arena *arena, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	char *text = sonde_arena_vprintf(arena, fmt, args);
+	va_end(args);
+	return text;
 }

@@ -1,5 +1,6 @@
 /* src/base/arena.h: bulk data that is freed whole. One thread at a time. */
 #pragma once
+#include <stdarg.h>
 #include <stddef.h>
 #include "base/mem.h"
 
@@ -22,6 +23,8 @@ char *sonde_arena_strndup(struct sonde_arena *arena, const char *s, size_t len);
 char *sonde_arena_strdup(struct sonde_arena *arena, const char *s);
 
 /* printf() into the arena; NULL when out of memory. */
+char *sonde_arena_vprintf(struct sonde_arena *arena, const char *fmt, va_list args)
+	__attribute__((format(printf, 2, 0)));
 char *sonde_arena_printf(struct sonde_arena *arena, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -30,6 +30,17 @@ struct sonde_error *sonde_core_command_open(struct sonde_ui *ui,
 }
 
 /* In the order of the help: what one asks first stands first. */
+struct sonde_error *sonde_core_command_report(struct sonde_ui *ui,
+	const struct sonde_core_command_options *options, const char *path,
+	struct sonde_error *(*report)(struct sonde_core_session *, struct sonde_report *))
+{
+	sonde_cleanup(sonde_core_session) struct sonde_core_session *session = NULL;
+	struct sonde_report *out;
+	SONDE_TRY(sonde_core_command_open(ui, options, path, &session));
+	SONDE_TRY(sonde_ui_open_report(ui, &out));
+	return report(session, out);
+}
+
 static const struct sonde_command *const commands[] = {
 	&sonde_command_core_overview,
 	&sonde_command_core_goroutines,

@@ -17,3 +17,9 @@ extern const struct sonde_option_table sonde_core_option_table;
 struct sonde_error *sonde_core_command_open(struct sonde_ui *ui,
 	const struct sonde_core_command_options *options, const char *path,
 	struct sonde_core_session **ret) SONDE_CHECK;
+
+/* The whole of a command that takes no options of its own. */
+struct sonde_error *sonde_core_command_report(struct sonde_ui *ui,
+	const struct sonde_core_command_options *options, const char *path,
+	struct sonde_error *(*report)(
+		struct sonde_core_session *, struct sonde_report *)) SONDE_CHECK;

@@ -6,11 +6,8 @@ static const struct sonde_option_table *const tables[] = {&sonde_core_option_tab
 static struct sonde_error *run(
 	struct sonde_ui *ui, const void *options, const struct sonde_strings *operands)
 {
-	sonde_cleanup(sonde_core_session) struct sonde_core_session *session = NULL;
-	struct sonde_report *report;
-	SONDE_TRY(sonde_core_command_open(ui, options, operands->items[0], &session));
-	SONDE_TRY(sonde_ui_open_report(ui, &report));
-	return sonde_core_report_overview(session, report);
+	return sonde_core_command_report(
+		ui, options, operands->items[0], sonde_core_report_overview);
 }
 
 const struct sonde_command sonde_command_core_overview = {

@@ -18,24 +18,14 @@ static const char *const root_kinds[] = {
 /* "main.list.head"; false where no variable of DWARF covers addr. */
 static bool name_global(struct sonde_core_session *s, uint64_t addr, struct sonde_buf *to)
 {
-	size_t n, low = 0;
-	const struct sonde_dwarf_global *globals = sonde_dwarf_globals(s->go->dwarf, &n);
-	uint64_t file_addr = addr - s->go->bias;
-	for (size_t high = n; low < high;) {
-		size_t middle = low + (high - low) / 2;
-		if (globals[middle].addr <= file_addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	uint32_t index = sonde_go_types_global_at(s->types, addr);
+	if (index == UINT32_MAX)
 		return false;
-	const struct sonde_dwarf_global *g = &globals[low - 1];
-	uint32_t id = sonde_go_types_dwarf(s->types, g->type);
-	if (file_addr - g->addr >= sonde_go_type_of(s->types, id)->size_bytes)
-		return false;
+	size_t n;
+	const struct sonde_dwarf_global *g = &sonde_dwarf_globals(s->go->dwarf, &n)[index];
 	sonde_buf_str(to, g->name);
-	sonde_go_types_field(s->types, id, file_addr - g->addr, to);
+	sonde_go_types_field(s->types, sonde_go_types_dwarf(s->types, g->type),
+		addr - s->go->bias - g->addr, to);
 	return true;
 }
 

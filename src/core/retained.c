@@ -36,33 +36,12 @@ struct builder {
 
 /* --- roots --- */
 
-/* The package variable that covers addr, as an index in DWARF's list. */
-static uint32_t global_at(const struct builder *b, uint64_t addr)
-{
-	size_t n, low = 0;
-	const struct sonde_dwarf_global *globals = sonde_dwarf_globals(b->s->go->dwarf, &n);
-	uint64_t file_addr = addr - b->s->go->bias;
-	for (size_t high = n; low < high;) {
-		size_t middle = low + (high - low) / 2;
-		if (globals[middle].addr <= file_addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
-		return UINT32_MAX;
-	uint32_t id = sonde_go_types_dwarf(b->s->types, globals[low - 1].type);
-	bool inside =
-		file_addr - globals[low - 1].addr < sonde_go_type_of(b->s->types, id)->size_bytes;
-	return inside ? (uint32_t)(low - 1) : UINT32_MAX;
-}
-
 static uint32_t owner_of(struct builder *b, const struct sonde_go_root *root)
 {
 	struct sonde_core_owner owner = {SONDE_CORE_OWNER_QUEUE, 0, NO_VERTEX};
 	if (root->kind == SONDE_GO_ROOT_DATA)
-		owner = (struct sonde_core_owner){
-			SONDE_CORE_OWNER_GLOBAL, global_at(b, root->addr), NO_VERTEX};
+		owner = (struct sonde_core_owner){SONDE_CORE_OWNER_GLOBAL,
+			sonde_go_types_global_at(b->s->types, root->addr), NO_VERTEX};
 	else if (root->goroutine != UINT32_MAX)
 		owner = (struct sonde_core_owner){
 			SONDE_CORE_OWNER_GOROUTINE, root->goroutine, NO_VERTEX};

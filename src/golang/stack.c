@@ -84,13 +84,11 @@ struct walker {
 
 __attribute__((format(printf, 2, 3))) static void cut(struct walker *w, const char *fmt, ...)
 {
-	char text[256];
 	va_list args;
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	const char *text = sonde_arena_vprintf(w->arena, fmt, args);
 	va_end(args);
-	const char *copy = sonde_arena_strdup(w->arena, text);
-	w->cut = copy ? copy : "out of memory";
+	w->cut = text ? text : "out of memory";
 	w->done = true;
 }
 

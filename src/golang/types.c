@@ -540,6 +540,26 @@ void sonde_go_types_field(
 	}
 }
 
+uint32_t sonde_go_types_global_at(struct sonde_go_types *t, uint64_t addr)
+{
+	size_t n, low = 0;
+	const struct sonde_dwarf_global *globals = sonde_dwarf_globals(t->go->dwarf, &n);
+	uint64_t file_addr = addr - t->go->bias;
+	for (size_t high = n; low < high;) {
+		size_t middle = low + (high - low) / 2;
+		if (globals[middle].addr <= file_addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return UINT32_MAX;
+	const struct sonde_dwarf_global *g = &globals[low - 1];
+	uint32_t id = sonde_go_types_dwarf(t, g->type);
+	return file_addr - g->addr < sonde_go_type_of(t, id)->size_bytes ? (uint32_t)(low - 1)
+									 : UINT32_MAX;
+}
+
 struct sonde_error *sonde_go_types_open(struct sonde_go *go, struct sonde_go_types **ret)
 {
 	sonde_cleanup(sonde_go_types) struct sonde_go_types *t = sonde_new(struct sonde_go_types);

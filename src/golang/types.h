@@ -92,6 +92,9 @@ static inline struct sonde_go_type *sonde_go_type_of(const struct sonde_go_types
 	return t->by_id.items[id < t->by_id.n ? id : 0];
 }
 
+/* The package variable that covers addr, as an index in sonde_dwarf_globals(); UINT32_MAX where none does. */
+uint32_t sonde_go_types_global_at(struct sonde_go_types *t, uint64_t addr);
+
 /* The id of the type whose descriptor stands at addr; 0 where it cannot be read or makes no sense. */
 uint32_t sonde_go_types_runtime(struct sonde_go_types *t, uint64_t addr);
 

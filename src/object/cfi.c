@@ -19,7 +19,7 @@ const char *sonde_cfi_reason_name(enum sonde_cfi_reason reason)
 	static const char *const names[SONDE_CFI_N_REASONS] = {
 		[SONDE_CFI_FINE] = "fine",
 		[SONDE_CFI_BAD_RECORD] = "damaged record",
-		[SONDE_CFI_BAD_CIE] = "no such CIE, or a damaged one",
+		[SONDE_CFI_BAD_CIE] = "names no CIE",
 		[SONDE_CFI_BAD_VERSION] = "unknown version",
 		[SONDE_CFI_BAD_AUGMENTATION] = "unknown augmentation",
 		[SONDE_CFI_BAD_ENCODING] = "bad pointer encoding",

@@ -49,7 +49,7 @@ struct sonde_cfi_row {
 enum sonde_cfi_reason {
 	SONDE_CFI_FINE,
 	SONDE_CFI_BAD_RECORD, /* cut short, or a length that passes the section's end */
-	SONDE_CFI_BAD_CIE, /* names no CIE, or a damaged one */
+	SONDE_CFI_BAD_CIE, /* an FDE that names none; a damaged CIE gives its FDEs its own reason */
 	SONDE_CFI_BAD_VERSION, /* a CIE version other than 1, 3, 4 */
 	SONDE_CFI_BAD_AUGMENTATION,
 	SONDE_CFI_BAD_ENCODING, /* of a pointer */

@@ -133,6 +133,14 @@ bool sonde_dwarf_attr_u64(
 bool sonde_dwarf_attr_flag(Dwarf_Die *die, unsigned code);
 uint64_t sonde_dwarf_attr_ref(
 	struct sonde_dwarf *dwarf, Dwarf_Die *die, unsigned code); /* 0 = none */
+/* dwarf_siblingof() in place; -1 too where a sibling attribute leads back, which would never end. */
+static inline int sonde_dwarf_sibling(Dwarf_Die *die)
+{
+	const uint8_t *before = die->addr;
+	int rc = dwarf_siblingof(die, die);
+	return rc == 0 && (const uint8_t *)die->addr <= before ? -1 : rc;
+}
+
 bool sonde_dwarf_constant_value(
 	Dwarf_Die *die, int64_t *ret); /* DW_AT_const_value of integer form */
 

@@ -135,11 +135,7 @@ static bool index_children(struct sonde_dwarf *dwarf, Dwarf_Die *parent, int dep
 		} else if (!index_die(dwarf, &die, tag)) {
 			return false;
 		}
-		/* A sibling attribute that leads back would never end. */
-		const uint8_t *before = die.addr;
-		rc = dwarf_siblingof(&die, &die);
-		if (rc == 0 && (const uint8_t *)die.addr <= before)
-			rc = -1;
+		rc = sonde_dwarf_sibling(&die);
 	}
 	if (rc < 0)
 		sonde_notes_add(dwarf->notes, "DWARF unit damaged", 0, "%s: behind DIE 0x%" PRIx64,
@@ -278,10 +274,7 @@ static void index_enumerators(struct sonde_dwarf *dwarf)
 					"%s: enumerators", dwarf->name);
 				return;
 			}
-			const uint8_t *before = die.addr;
-			rc = dwarf_siblingof(&die, &die);
-			if (rc == 0 && (const uint8_t *)die.addr <= before)
-				break;
+			rc = sonde_dwarf_sibling(&die);
 		}
 	}
 }

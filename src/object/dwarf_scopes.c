@@ -225,10 +225,7 @@ static bool collect_functions(struct sonde_dwarf *dwarf, Dwarf_Die *parent, bool
 		if (deep && depth < SONDE_DWARF_MAX_DEPTH && dwarf_haschildren(&die) > 0 &&
 			!collect_functions(dwarf, &die, deep, depth + 1, to))
 			return false;
-		const uint8_t *before = die.addr;
-		rc = dwarf_siblingof(&die, &die);
-		if (rc == 0 && (const uint8_t *)die.addr <= before)
-			break;
+		rc = sonde_dwarf_sibling(&die);
 	}
 	return true;
 }
@@ -484,10 +481,7 @@ static bool walk_scope(struct sonde_dwarf *dwarf, const struct scope *scope, uin
 				inner->function = sonde_dwarf_die_name(dwarf, &die);
 			}
 		}
-		const uint8_t *before = die.addr;
-		rc = dwarf_siblingof(&die, &die);
-		if (rc == 0 && (const uint8_t *)die.addr <= before)
-			rc = -1;
+		rc = sonde_dwarf_sibling(&die);
 		if (rc < 0)
 			sonde_notes_add(dwarf->notes, "DWARF scope damaged", 0,
 				"%s: DIE 0x%" PRIx64, dwarf->name,
@@ -541,10 +535,7 @@ struct sonde_error *sonde_dwarf_captured_at(
 			if (!sonde_dwarf_captured_vec_push(to, captured))
 				return &sonde_enomem;
 		}
-		const uint8_t *before = die.addr;
-		rc = dwarf_siblingof(&die, &die);
-		if (rc == 0 && (const uint8_t *)die.addr <= before)
-			break;
+		rc = sonde_dwarf_sibling(&die);
 	}
 	return NULL;
 }

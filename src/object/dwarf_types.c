@@ -146,10 +146,7 @@ static bool decode_members(
 					return false;
 			}
 		}
-		const uint8_t *before = die.addr;
-		rc = dwarf_siblingof(&die, &die);
-		if (rc == 0 && (const uint8_t *)die.addr <= before)
-			rc = -1;
+		rc = sonde_dwarf_sibling(&die);
 		if (rc < 0)
 			damaged(dwarf, type->id, "members");
 	}
@@ -188,10 +185,7 @@ static void decode_dimension(
 			more = seen > dimension;
 			seen++;
 		}
-		const uint8_t *before = die.addr;
-		rc = dwarf_siblingof(&die, &die);
-		if (rc == 0 && (const uint8_t *)die.addr <= before)
-			break;
+		rc = sonde_dwarf_sibling(&die);
 	}
 	type->elem = more && dimension < UINT8_MAX
 		? type->id + (1ull << SONDE_DWARF_DIMENSION_SHIFT)

@@ -25,7 +25,7 @@ static void report_ns(struct sonde_report *out, const char *key, const char *lab
 	char text[32];
 	if (sonde_report_json(out))
 		sonde_report_field(out, key, NULL, sonde_value_count(ns));
-	else
+	else if (label)
 		sonde_report_field(out, NULL, label, sonde_value_text(ns_text(text, ns)));
 }
 
@@ -37,7 +37,7 @@ static void report_span(struct sonde_report *out, const char *key, const char *t
 	sonde_report_section_begin(out, key, title);
 	sonde_report_field(out, "count", "count", sonde_value_count(s->n));
 	report_ns(out, "total_ns", "total", s->total_ns);
-	report_ns(out, "longest_ns", "longest", s->longest_ns);
+	report_ns(out, "longest_ns", s->longest_ns ? "longest" : NULL, s->longest_ns);
 	sonde_report_field(
 		out, "open", s->n_open ? "not ended" : NULL, sonde_value_count(s->n_open));
 	sonde_report_section_end(out);
@@ -200,6 +200,7 @@ struct sonde_error *sonde_trace_report_overview(const char *path,
 			break;
 		sonde_trace_overview_add(&o, e, version);
 	}
+	sonde_trace_overview_end(&o);
 	const struct sonde_trace_info *info = sonde_trace_reader_info(reader);
 	sonde_trace_reader_add_notes(reader, &notes);
 	sonde_report_begin(out, "trace.overview", 1);

@@ -8,17 +8,25 @@ void sonde_trace_overview_init(struct sonde_trace_overview *o)
 static void open_span(struct sonde_trace_span *s, int64_t ns)
 {
 	s->n++;
+	s->total_ns -= (uint64_t)ns; /* the end adds its own time */
 	if (!s->n_open++)
 		s->since_ns = ns;
 }
 
 static void close_span(struct sonde_trace_span *s, int64_t ns)
 {
-	if (!s->n_open || --s->n_open)
+	if (!s->n_open) /* it began before the trace */
 		return;
-	uint64_t length_ns = (uint64_t)ns - (uint64_t)s->since_ns;
-	s->total_ns += length_ns;
-	s->longest_ns = sonde_max(s->longest_ns, length_ns);
+	s->total_ns += (uint64_t)ns;
+	if (!--s->n_open)
+		s->longest_ns = sonde_max(s->longest_ns, (uint64_t)ns - (uint64_t)s->since_ns);
+}
+
+void sonde_trace_overview_end(struct sonde_trace_overview *o)
+{
+	struct sonde_trace_span *const spans[] = {&o->gc, &o->stw, &o->assist};
+	for (size_t i = 0; i < SONDE_ARRAY_LEN(spans); i++)
+		spans[i]->total_ns += spans[i]->n_open * (uint64_t)o->last_ns;
 }
 
 static bool is_busy(unsigned p_status)

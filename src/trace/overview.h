@@ -2,8 +2,12 @@
 #pragma once
 #include "traceread/stream.h"
 
+/* Ranges of one kind, which may overlap. */
 struct sonde_trace_span {
-	uint64_t n, total_ns, longest_ns;
+	uint64_t n;
+	uint64_t
+		total_ns; /* the sum of their lengths; of open ones up to the last event, at the end */
+	uint64_t longest_ns; /* of one that no other overlaps */
 	uint64_t n_open; /* right now */
 	int64_t since_ns; /* that n_open is not 0 */
 };
@@ -26,3 +30,6 @@ struct sonde_trace_overview {
 void sonde_trace_overview_init(struct sonde_trace_overview *o);
 void sonde_trace_overview_add(
 	struct sonde_trace_overview *o, const struct sonde_trace_event *e, unsigned version);
+
+/* After the last event. */
+void sonde_trace_overview_end(struct sonde_trace_overview *o);

@@ -34,6 +34,7 @@ static struct sonde_error *open(struct sonde_trace_reader *r)
 		return &sonde_enomem;
 	v->r = r;
 	v->offset = SONDE_TRACE_HEADER_BYTES;
+	v->padded = true;
 	r->impl = v;
 	return NULL;
 }

@@ -67,7 +67,8 @@ struct sonde_trace_v2 {
 	uint64_t offset; /* of the next byte of the file to look at */
 	uint64_t gen; /* the current generation's number in the file; 0 = none yet */
 	uint64_t first_gen;
-	bool done, ended; /* ended: no generation follows */
+	bool padded; /* all batches so far have their size in 10 bytes: a head without is none */
+	bool ended; /* no generation follows */
 	bool lossy; /* something of this generation is lost: what does not fit is forced silently */
 
 	/* The generation. */

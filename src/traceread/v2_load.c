@@ -5,8 +5,9 @@
 #include <string.h>
 
 enum {
-	MAX_GENERATION_STEP =
-		1000, /* more than that between two batches is no number of a generation */
+	MAX_GENERATION_STEP = 1000, /* more than that forward is no number of a generation */
+	MAX_GENERATION_BACK = 16,
+	MAX_RESYNC_STEP = 2, /* the same behind bytes that are no batch */
 	PROGRESS_BATCHES = 256,
 };
 
@@ -277,6 +278,7 @@ static bool add_batch(
 	b.end = p + sonde_min(there, (uint64_t)head->size);
 	l->n_batches++;
 	v->r->info.n_batches++;
+	v->padded &= head->padded;
 	l->last_payload = offset;
 	l->last_batch = 0;
 	if (!v->min_ticks || head->ticks < v->min_ticks)
@@ -313,7 +315,9 @@ enum found {
 static bool plausible_gen(const struct loading *l, uint64_t gen)
 {
 	uint64_t last = l->gen ? l->gen : l->v->gen;
-	return gen && (!last || (gen > last ? gen - last : last - gen) <= MAX_GENERATION_STEP);
+	if (!gen || !last)
+		return gen;
+	return gen >= last ? gen - last <= MAX_GENERATION_STEP : last - gen <= MAX_GENERATION_BACK;
 }
 
 /* What stands at the offset. For FOUND_BATCH and FOUND_CUT *n is the length of the head; 0 where that is cut. */
@@ -365,7 +369,10 @@ static struct sonde_error *is_batch(struct loading *l, uint64_t offset, bool *re
 	enum found found, next;
 	*ret = false;
 	SONDE_TRY(look(l, offset, &head, &n, &found));
-	if (found != FOUND_BATCH || !head.size)
+	if (found != FOUND_BATCH || !head.size || (l->v->padded && !head.padded))
+		return NULL;
+	uint64_t last = l->gen ? l->gen : l->v->gen;
+	if (last && (head.gen < last || head.gen - last > MAX_RESYNC_STEP))
 		return NULL;
 	if (!head.experiment && !plausible_first(*sonde_trace_v2_at(l->v, offset + n)))
 		return NULL;

@@ -224,7 +224,7 @@ struct sonde_error *sonde_unwind_table_check(const struct sonde_unwind_table *t)
 	struct sonde_unwind_cursor c = {.table = t};
 	struct sonde_unwind_entry e;
 	while (sonde_unwind_table_next(&c, &e))
-		if (e.end <= e.start)
+		if (e.row + 1 < h.n_rows && e.end <= e.start)
 			return sonde_error_new(SONDE_BAD_DATA,
 				"unwind table: row %" PRIu32 " at 0x%" PRIx64
 				" is not before its next",

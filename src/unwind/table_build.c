@@ -48,14 +48,20 @@ static uint32_t n_rows(const struct builder *b)
 
 /* --- rules --- */
 
+/* Field by field: the rule was just stored so, and wider loads would wait for the stores. */
+static bool same_rule(const struct sonde_unwind_rule *a, const struct sonde_unwind_rule *b)
+{
+	return a->cfa_offset == b->cfa_offset && a->bits == b->bits &&
+		a->fp_offset == b->fp_offset && a->ra_offset == b->ra_offset;
+}
+
 static size_t slot_of(const struct builder *b, const struct sonde_unwind_rule *rule)
 {
-	uint64_t low, high;
-	memcpy(&low, rule, 8);
-	memcpy(&high, (const char *)rule + 8, 8);
+	uint64_t low = (uint32_t)rule->cfa_offset | (uint64_t)(uint32_t)rule->fp_offset << 32,
+		 high = (uint32_t)rule->ra_offset | (uint64_t)rule->bits << 32;
 	uint64_t h = (low ^ (high * 0x9e3779b97f4a7c15u)) * 0xbf58476d1ce4e5b9u;
 	size_t i = (size_t)(h >> 32) & (b->n_slots - 1);
-	while (b->slots[i] && memcmp(&b->rules.items[b->slots[i] - 1], rule, sizeof(*rule)) != 0)
+	while (b->slots[i] && !same_rule(&b->rules.items[b->slots[i] - 1], rule))
 		i = (i + 1) & (b->n_slots - 1);
 	return i;
 }

@@ -1,6 +1,6 @@
 /*
  * Call-frame information. The first byte chooses (bits: .debug_frame, ends at the terminator, second copy as
- * .debug_frame, arm64, code ranges), the second the section's address; then the section. What comes out must be in
+ * .debug_frame, arm64, code ranges, an ELF file), the second the section's address; then the section, or the file. What comes out must be in
  * order, and a table built of it must say the same at every row.
  */
 #include <stdlib.h>
@@ -68,11 +68,40 @@ static void walk(const struct sonde_cfi *cfi, const struct sonde_unwind_table *t
 	}
 }
 
+static void use(const struct sonde_cfi *cfi, uint64_t base)
+{
+	struct sonde_unwind_table *t;
+	if (sonde_unwind_table_build(cfi, base, NULL, &t) || sonde_unwind_table_check(t))
+		abort();
+	walk(cfi, t);
+	sonde_unwind_table_free(t);
+}
+
+static void use_elf(const uint8_t *data, size_t size)
+{
+	struct sonde_elf *elf;
+	struct sonde_cfi *cfi;
+	struct sonde_error *err = sonde_elf_open_bytes(data, size, "file", &elf);
+	if (!err) {
+		err = sonde_cfi_open(elf, elf, &cfi);
+		if (!err) {
+			use(cfi, sonde_unwind_base_of_elf(elf));
+			sonde_cfi_free(cfi);
+		}
+		sonde_elf_free(elf);
+	}
+	sonde_error_free(err);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 2)
 		return 0;
 	unsigned flags = data[0];
+	if (flags & 32) {
+		use_elf(data + 2, size - 2);
+		return 0;
+	}
 	struct sonde_cfi_space space = {.machine = flags & 8 ? EM_AARCH64 : EM_X86_64,
 		.text_addr = 0x1000,
 		.data_addr = 0x2000,
@@ -87,14 +116,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	sections[1] = sections[0];
 	sections[1].debug_frame = true;
 	struct sonde_cfi *cfi;
-	struct sonde_unwind_table *t;
 	if (sonde_cfi_open_sections(sections, flags & 4 ? 2 : 1, &space, &cfi))
 		abort();
-	uint64_t base = cfi->n_fdes ? cfi->fdes[0].start & ~UINT64_C(4095) : 0;
-	if (sonde_unwind_table_build(cfi, base, NULL, &t) || sonde_unwind_table_check(t))
-		abort();
-	walk(cfi, t);
-	sonde_unwind_table_free(t);
+	use(cfi, cfi->n_fdes ? cfi->fdes[0].start & ~UINT64_C(4095) : 0);
 	sonde_cfi_free(cfi);
 	return 0;
 }

@@ -229,6 +229,44 @@ static void write_cfi(void)
 	}
 }
 
+/* Call-frame information in files: by section, by segment, .debug_frame. */
+static void write_cfi_files(void)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		struct sonde_buf s = {0}, b = {0}, out = {0};
+		char name[32];
+		struct build_cie c = {.debug_frame = i == 2};
+		sonde_buf_add(&s, "\x01\x1b\xff\xff\x04\x00\x00\x00", i == 1 ? 8 : 0);
+		size_t cie = build_cie(&s, &c);
+		build_fde(&s, &c, cie, 0x1010, 0x20, BUILD_BYTES("\x41\x0e\x10\x86\x02"));
+		build_fde(&s, &c, cie, 0x1040, 0x20, BUILD_BYTES("\x0f\x03\x76\x78\x06"));
+		build_u32(&s, 0);
+		struct build_elf e = {.type = ET_DYN, .machine = i == 2 ? EM_AARCH64 : EM_X86_64};
+		struct build_segment *load =
+			build_segment(&e, PT_LOAD, PF_R | PF_X, 0x1000, s.data, i == 1 ? s.len : 0);
+		load->align = 1;
+		load->mem_bytes = 0x1000;
+		if (i == 1) {
+			struct build_segment *hdr =
+				build_segment(&e, PT_GNU_EH_FRAME, PF_R, 0x1000, NULL, 0);
+			hdr->offset = 64 + 2 * 56;
+			hdr->file_bytes = 8;
+		} else {
+			build_section(
+				&e, i ? ".debug_frame" : ".eh_frame", SHT_PROGBITS, s.data, s.len);
+		}
+		build_elf_write(&e, &b);
+		build_u8(&out, 32);
+		build_u8(&out, 0);
+		sonde_buf_add(&out, b.data, b.len);
+		snprintf(name, sizeof(name), "file%u", i);
+		save("cfi", name, &out);
+		sonde_buf_deinit(&s);
+		sonde_buf_deinit(&b);
+		sonde_buf_deinit(&out);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -238,5 +276,6 @@ int main(int argc, char **argv)
 	write_cores();
 	write_buildinfo();
 	write_cfi();
+	write_cfi_files();
 	return 0;
 }

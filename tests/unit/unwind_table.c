@@ -269,6 +269,19 @@ static void reach(void)
 	CHECK(!sonde_unwind_table_rule(m.t, top - 0x11, &r));
 }
 
+/* The gap behind it begins at the last address of all. */
+static void the_last_address(void)
+{
+	sonde_cleanup(made) struct made m = made_for(EM_X86_64);
+	add(&m, UINT64_MAX - 0x10, 0x10, BUILD_BYTES(""));
+	REQUIRE(finish(&m, UINT64_MAX << 32));
+	struct sonde_unwind_rule r;
+	struct sonde_unwind_entry e;
+	CHECK(sonde_unwind_table_rule(m.t, UINT64_MAX - 1, &r));
+	CHECK(!sonde_unwind_table_rule(m.t, UINT64_MAX, &r));
+	CHECK(sonde_unwind_table_find(m.t, UINT64_MAX, &e) && !e.rule_number);
+}
+
 /* Numbers are 16 bits wide: what has none left is said to be unsupported, everything else stays right. */
 static void too_many_rules(void)
 {
@@ -506,6 +519,7 @@ int main(void)
 	RUN(pages);
 	RUN(a_full_page);
 	RUN(reach);
+	RUN(the_last_address);
 	RUN(too_many_rules);
 	RUN(nothing);
 	RUN(a_mapped_file);

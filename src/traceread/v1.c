@@ -84,7 +84,7 @@ static const struct change changes[64] = {
 	[SONDE_TRACE_V1_GO_IN_SYSCALL] = TO(RUNNABLE, SYSCALL),
 };
 
-enum { MAX_QUEUE = 2 };
+enum { MAX_QUEUE = 3 }; /* a beginning, a start, its label */
 
 struct v1 {
 	struct sonde_trace_v1_index index;
@@ -100,7 +100,7 @@ struct v1 {
 	bool started, ended, in_stop, in_gc;
 	uint64_t gc_seq;
 	uint32_t n_threads;
-	/* Out of one event come up to two; they wait here. */
+	/* Out of one event come up to three; they wait here. */
 	struct sonde_trace_event queue[MAX_QUEUE];
 	unsigned n_queued, next_queued;
 };
@@ -532,6 +532,9 @@ static void check_stack(struct sonde_trace_reader *r, const struct sonde_trace_e
 	if (sonde_likely(!id || sonde_trace_v1_table_find(&v->index.stacks, id) >= 0))
 		return;
 	struct sonde_trace_place at = place_of(e);
+	/* Where all are missing they are one damage. */
+	if (!v->index.stacks.entries.n && r->damages.counts[SONDE_TRACE_DAMAGE_UNKNOWN_STACK])
+		return;
 	sonde_trace_damage_add(r, SONDE_TRACE_DAMAGE_UNKNOWN_STACK, &at,
 		"%s: stack %" PRIu64 " of %zu", name_of(e), id, v->index.stacks.entries.n);
 }

@@ -5,6 +5,7 @@
 #include <zstd.h>
 #include "base/varint.h"
 #include "build.h"
+#include "build_trace_v1.h"
 #include "build_cfi.h"
 #include "unwind/table.h"
 
@@ -267,6 +268,24 @@ static void write_cfi_files(void)
 	}
 }
 
+static void write_traces_v1(void)
+{
+	static const unsigned versions[] = {5, 7, 8, 9, 10, 11, 19, 21};
+	for (unsigned i = 0; i < SONDE_ARRAY_LEN(versions); i++) {
+		sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
+		char name[32];
+		build_v1_everything(&b, versions[i]);
+		snprintf(name, sizeof(name), "version%u", versions[i]);
+		save("trace_v1", name, &b);
+		/* Its tail lost, and other bytes in the middle. */
+		size_t half = b.len / 2;
+		memcpy(b.data + half, "it was not meant to be written here", 35);
+		b.len -= 7;
+		snprintf(name, sizeof(name), "damaged%u", versions[i]);
+		save("trace_v1", name, &b);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -276,6 +295,7 @@ int main(int argc, char **argv)
 	write_cores();
 	write_buildinfo();
 	write_cfi();
+	write_traces_v1();
 	write_cfi_files();
 	return 0;
 }

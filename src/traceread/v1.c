@@ -8,6 +8,8 @@
  * record, by the offset of their length.
  */
 #define TEXT UINT64_C(0xe000000000000000)
+/* Ids of stacks of one frame, the entry of a goroutine: 1.5 has its address where later formats have a stack. */
+#define ENTRY UINT64_C(0xd000000000000000)
 #define NO_G SONDE_TRACE_NO_ID
 #define NO_SLOT SONDE_TRACE_NO_SLOT
 
@@ -98,6 +100,8 @@ struct v1 {
 	int64_t min_ts;
 	uint64_t n_next; /* calls, for the progress */
 	bool started, ended, in_stop, in_gc;
+	struct sonde_trace_place
+		first_back; /* of the first event whose time contradicts the order */
 	uint64_t gc_seq;
 	uint32_t n_threads;
 	/* Out of one event come up to three; they wait here. */
@@ -166,8 +170,9 @@ static void set_time(struct sonde_trace_reader *r, struct sonde_trace_event *e, 
 	sonde_trace_damage_add(r, SONDE_TRACE_DAMAGE_TIME, &at,
 		"%s at %" PRId64 " ns stands behind an event at %" PRId64 " ns", name_of(e), e->ns,
 		r->last_ns);
-	r->info.n_clamped++;
 	r->info.max_clamp_ns = sonde_max(r->info.max_clamp_ns, back);
+	if (!r->info.n_clamped++)
+		v->first_back = at;
 	e->ns = r->last_ns;
 	e->flags |= SONDE_TRACE_CLAMPED;
 }
@@ -429,6 +434,11 @@ static void set_args(
 	case SONDE_TRACE_V1_GO_SYSCALL:
 		e->args[1] = args[0];
 		break;
+	case SONDE_TRACE_V1_GO_CREATE:
+		e->args[0] = args[0];
+		e->args[1] = old ? ENTRY | (args[1] & ~ENTRY) : args[1];
+		e->args[2] = args[2];
+		break;
 	case SONDE_TRACE_V1_GO_WAITING:
 	case SONDE_TRACE_V1_GO_IN_SYSCALL:
 		e->args[0] = args[0];
@@ -539,6 +549,18 @@ static void check_stack(struct sonde_trace_reader *r, const struct sonde_trace_e
 		"%s: stack %" PRIu64 " of %zu", name_of(e), id, v->index.stacks.entries.n);
 }
 
+/* Where a new goroutine begins is the one frame of its own stack. */
+static void check_entry(struct sonde_trace_reader *r, const struct sonde_trace_event *e)
+{
+	struct v1 *v = r->impl;
+	struct sonde_trace_place at = place_of(e);
+	bool has_stacks = v->index.format.version >= 7 && v->index.stacks.entries.n;
+	if (has_stacks &&
+		sonde_unlikely(sonde_trace_v1_table_find(&v->index.stacks, e->args[1]) < 0))
+		sonde_trace_damage_add(r, SONDE_TRACE_DAMAGE_NO_ENTRY, &at,
+			"goroutine %" PRIu64 " begins without a stack", e->args[0]);
+}
+
 /* A processor shows itself: it gets its slot. */
 static struct sonde_error *meet_proc(struct sonde_trace_reader *r, struct sonde_trace_v1_cursor *c)
 {
@@ -618,6 +640,8 @@ static struct sonde_error *convert(
 		SONDE_TRY(apply_rest(r, e, raw, runs_slot));
 	}
 	check_stack(r, e);
+	if (type == SONDE_TRACE_V1_GO_CREATE)
+		check_entry(r, e);
 	if (type == SONDE_TRACE_V1_GO_START_LABEL) {
 		e->args[2] = raw->args[2];
 		queue_label(v, e, raw->args[2]);
@@ -656,7 +680,13 @@ static struct sonde_error *finish(struct sonde_trace_reader *r)
 	if (v->ended || !v->started)
 		return NULL;
 	v->ended = true;
-	r->info.read_bytes = r->info.size_bytes;
+	/* What Go calls "time stamps out of order", and reads nothing of. */
+	if (r->info.n_clamped)
+		sonde_trace_damage_add(r, SONDE_TRACE_DAMAGE_UNORDERED, &v->first_back,
+			"the times of %" PRIu64 " events contradict their order, by up to %" PRId64
+			" ns; the order was kept",
+			r->info.n_clamped, r->info.max_clamp_ns);
+	sonde_trace_damage_add_open(r, r->info.size_bytes);
 	queue_sync(r, 2, r->last_ns);
 	return NULL;
 }
@@ -802,6 +832,17 @@ static const struct sonde_trace_v1_name *name_at(const struct v1 *v, uint64_t pc
 	return low < v->names.n && v->names.items[low].pc == pc ? &v->names.items[low] : NULL;
 }
 
+/* By --exe, where there is one. */
+static void name_frame(const struct v1 *v, struct sonde_trace_frame *frame)
+{
+	const struct sonde_trace_v1_name *name = name_at(v, frame->pc);
+	if (!name)
+		return;
+	frame->func = SONDE_TRACE_STRING_INTERNED | name->func;
+	frame->file = SONDE_TRACE_STRING_INTERNED | name->file;
+	frame->line = name->line;
+}
+
 static size_t v1_stack(const struct sonde_trace_reader *r, uint64_t id,
 	struct sonde_trace_frame frames[SONDE_TRACE_MAX_FRAMES])
 {
@@ -810,6 +851,12 @@ static size_t v1_stack(const struct sonde_trace_reader *r, uint64_t id,
 	ssize_t at = sonde_trace_v1_table_find(&v->index.stacks, id);
 	uint64_t n;
 	const uint8_t *p;
+	if (f->version < 7 && (id & ENTRY) == ENTRY && at < 0) {
+		/* One more, as for a return address. */
+		frames[0] = (struct sonde_trace_frame){.pc = (id & ~ENTRY) + 1};
+		name_frame(v, &frames[0]);
+		return 1;
+	}
 	if (at < 0 ||
 		!sonde_trace_v1_decode_stack(
 			f, f->data + v->index.stacks.entries.items[at].offset, f->end, &id, &n, &p))
@@ -823,16 +870,11 @@ static size_t v1_stack(const struct sonde_trace_reader *r, uint64_t id,
 			p = p ? sonde_trace_v1_varint(p, f->end, &frame->func) : NULL;
 			p = p ? sonde_trace_v1_varint(p, f->end, &frame->file) : NULL;
 			p = p ? sonde_trace_v1_varint(p, f->end, &frame->line) : NULL;
-		} else if (v->names.n) {
-			const struct sonde_trace_v1_name *name = name_at(v, frame->pc);
-			if (name) {
-				frame->func = SONDE_TRACE_STRING_INTERNED | name->func;
-				frame->file = SONDE_TRACE_STRING_INTERNED | name->file;
-				frame->line = name->line;
-			}
 		}
 		if (!p)
 			return i;
+		if (f->version < 7)
+			name_frame(v, frame);
 	}
 	return n;
 }

@@ -164,6 +164,7 @@ struct sonde_trace_v1_index {
 	struct sonde_trace_v1_exits exits; /* ascending by key, then as in the file */
 	struct sonde_trace_v1_samples samples; /* ascending by time, then as in the file */
 	struct sonde_u64_vec timers; /* goroutines of timers */
+	struct sonde_u32_map entry_pcs; /* 1.5: where goroutines begin, and one; a set */
 	struct sonde_trace_v1_lates lates;
 	int64_t ticks_per_sec; /* 0: not known */
 	uint64_t n_futile, n_events;

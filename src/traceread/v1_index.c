@@ -161,6 +161,10 @@ static bool see_event(struct walk *w, const struct sonde_trace_v1_record *rec, u
 	case SONDE_TRACE_V1_FUTILE_WAKEUP:
 		x->n_futile++;
 		break;
+	case SONDE_TRACE_V1_GO_CREATE:
+		if (x->format.version < 7)
+			return sonde_u32_map_put(&x->entry_pcs, args[1] + 1, NULL) != NULL;
+		break;
 	case SONDE_TRACE_V1_GO_SYSEXIT:
 		if (args[2] && !w->skipped) {
 			struct sonde_trace_v1_exit e = {
@@ -468,6 +472,7 @@ void sonde_trace_v1_index_deinit(struct sonde_trace_v1_index *x)
 	sonde_trace_v1_exits_deinit(&x->exits);
 	sonde_trace_v1_samples_deinit(&x->samples);
 	sonde_u64_vec_deinit(&x->timers);
+	sonde_u32_map_deinit(&x->entry_pcs);
 	sonde_trace_v1_lates_deinit(&x->lates);
 }
 

@@ -149,6 +149,11 @@ static struct sonde_error *collect(
 				return &sonde_enomem;
 		}
 	}
+	sonde_map_foreach (i, &index->entry_pcs) {
+		struct sonde_trace_v1_name name = {.pc = index->entry_pcs.keys[i]};
+		if (!sonde_trace_v1_names_push(names, name))
+			return &sonde_enomem;
+	}
 	return NULL;
 }
 

@@ -400,27 +400,6 @@ static struct sonde_error *install(struct sonde_trace_v2 *v)
 	return NULL;
 }
 
-/* At the end: what was not closed. Remarks, for a trace may stop anywhere. */
-static void list_open(struct sonde_trace_v2 *v)
-{
-	struct sonde_trace_reader *r = v->r;
-	const struct sonde_trace_state *s = &r->state;
-	struct sonde_trace_place place = {v->offset, NO_ID, NO_ID, NO_ID, 0};
-	sonde_vec_foreach (task, &s->tasks)
-		if (task->is_open)
-			sonde_trace_damage_add(r, SONDE_TRACE_DAMAGE_OPEN_TASK, &place,
-				"task %" PRIu64 " '%s'", task->id,
-				sonde_trace_interned(r, task->name));
-	for (uint32_t slot = 0; slot < s->n_open_regions && slot < s->gs.n; slot++) {
-		const struct sonde_trace_region *region = sonde_trace_state_region(s, slot);
-		place.g = s->gs.items[slot].id;
-		for (; region; region = sonde_trace_state_outer_region(s, region))
-			sonde_trace_damage_add(r, SONDE_TRACE_DAMAGE_OPEN_REGION, &place,
-				"goroutine %" PRIu64 ": region '%s' of task %" PRIu64, place.g,
-				sonde_trace_interned(r, region->name), region->task);
-	}
-}
-
 /* --- handing out --- */
 
 static void check_ids(struct sonde_trace_v2 *v, const struct sonde_trace_event *e)
@@ -489,7 +468,7 @@ static struct sonde_error *next(struct sonde_trace_reader *r, const struct sonde
 				continue;
 			}
 			v->ended = true;
-			list_open(v);
+			sonde_trace_damage_add_open(v->r, v->offset);
 			take_sync(v, r->last_ns);
 		}
 	}

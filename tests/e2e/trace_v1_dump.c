@@ -51,6 +51,9 @@ static void go_args(const struct sonde_trace_event *e, uint64_t args[3])
 		args[0] = e->args[0];
 		break;
 	case SONDE_TRACE_V1_GO_CREATE:
+		args[0] = e->args[0];
+		args[1] = e->args[1] & ~(UINT64_C(0xf) << 60); /* 1.5: an address */
+		break;
 	case SONDE_TRACE_V1_GC_SWEEP_DONE:
 	case SONDE_TRACE_V1_GO_START:
 	case SONDE_TRACE_V1_GO_START_LOCAL:

@@ -549,6 +549,17 @@ static void check_stack(struct sonde_trace_reader *r, const struct sonde_trace_e
 		"%s: stack %" PRIu64 " of %zu", name_of(e), id, v->index.stacks.entries.n);
 }
 
+/* The same for the string of a label, a task, a region or a log's key. */
+static void check_string(struct sonde_trace_reader *r, const struct sonde_trace_event *e, uint64_t id)
+{
+	struct v1 *v = r->impl;
+	if (!id || sonde_trace_v1_table_find(&v->index.strings, id) >= 0)
+		return;
+	struct sonde_trace_place at = place_of(e);
+	sonde_trace_damage_add(r, SONDE_TRACE_DAMAGE_UNKNOWN_STRING, &at,
+		"%s: string %" PRIu64 " of %zu", name_of(e), id, v->index.strings.entries.n);
+}
+
 /* Where a new goroutine begins is the one frame of its own stack. */
 static void check_entry(struct sonde_trace_reader *r, const struct sonde_trace_event *e)
 {
@@ -559,6 +570,27 @@ static void check_entry(struct sonde_trace_reader *r, const struct sonde_trace_e
 		sonde_unlikely(sonde_trace_v1_table_find(&v->index.stacks, e->args[1]) < 0))
 		sonde_trace_damage_add(r, SONDE_TRACE_DAMAGE_NO_ENTRY, &at,
 			"goroutine %" PRIu64 " begins without a stack", e->args[0]);
+}
+
+static void check_ids(
+	struct sonde_trace_reader *r, const struct sonde_trace_event *e, const uint64_t *args)
+{
+	check_stack(r, e);
+	switch (e->wire) {
+	case SONDE_TRACE_V1_GO_CREATE:
+		check_entry(r, e);
+		break;
+	case SONDE_TRACE_V1_GO_START_LABEL:
+	case SONDE_TRACE_V1_USER_TASK_CREATE:
+	case SONDE_TRACE_V1_USER_REGION:
+		check_string(r, e, args[2]);
+		break;
+	case SONDE_TRACE_V1_USER_LOG:
+		check_string(r, e, args[1]);
+		break;
+	default:
+		break;
+	}
 }
 
 /* A processor shows itself: it gets its slot. */
@@ -639,9 +671,7 @@ static struct sonde_error *convert(
 				"its turn did not come");
 		SONDE_TRY(apply_rest(r, e, raw, runs_slot));
 	}
-	check_stack(r, e);
-	if (type == SONDE_TRACE_V1_GO_CREATE)
-		check_entry(r, e);
+	check_ids(r, e, raw->args);
 	if (type == SONDE_TRACE_V1_GO_START_LABEL) {
 		e->args[2] = raw->args[2];
 		queue_label(v, e, raw->args[2]);

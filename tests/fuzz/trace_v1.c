@@ -34,11 +34,16 @@ static void use_event(struct sonde_trace_reader *r, const struct sonde_trace_eve
 			sink += sonde_trace_intern_stack(r, e->args[i]);
 		}
 	}
-	/* Slots are dense. */
-	if ((e->g_slot != SONDE_TRACE_NO_SLOT && e->g_slot > UINT32_MAX / 2) ||
-		(e->subject_g_slot != SONDE_TRACE_NO_SLOT && e->subject_g == SONDE_TRACE_NO_ID &&
-			e->g_before != e->g_after))
+	if (e->g_before >= SONDE_TRACE_N_G_STATUSES || e->g_after >= SONDE_TRACE_N_G_STATUSES ||
+		e->p_before >= SONDE_TRACE_N_P_STATUSES || e->p_after >= SONDE_TRACE_N_P_STATUSES)
 		abort();
+	/* Slots are dense: each took an event to make. */
+	const uint32_t slots[] = {
+		e->g_slot, e->p_slot, e->m_slot, e->subject_g_slot, e->subject_p_slot};
+	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
+		if (slots[i] != SONDE_TRACE_NO_SLOT &&
+			slots[i] > sonde_trace_reader_info(r)->n_events)
+			abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

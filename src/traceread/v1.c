@@ -550,7 +550,8 @@ static void check_stack(struct sonde_trace_reader *r, const struct sonde_trace_e
 }
 
 /* The same for the string of a label, a task, a region or a log's key. */
-static void check_string(struct sonde_trace_reader *r, const struct sonde_trace_event *e, uint64_t id)
+static void check_string(
+	struct sonde_trace_reader *r, const struct sonde_trace_event *e, uint64_t id)
 {
 	struct v1 *v = r->impl;
 	if (!id || sonde_trace_v1_table_find(&v->index.strings, id) >= 0)
@@ -671,6 +672,10 @@ static struct sonde_error *convert(
 				"its turn did not come");
 		SONDE_TRY(apply_rest(r, e, raw, runs_slot));
 	}
+	if (type == SONDE_TRACE_V1_GO_SYSEXIT && !raw->early && raw->args[2] &&
+		sonde_unlikely((int64_t)raw->args[2] != raw->ts))
+		contradict(r, e, SONDE_TRACE_DAMAGE_UNORDERED,
+			"its real time is not within its system call: it stays where it stands");
 	check_ids(r, e, raw->args);
 	if (type == SONDE_TRACE_V1_GO_START_LABEL) {
 		e->args[2] = raw->args[2];

@@ -2,13 +2,11 @@
  * tests/e2e/trace_v1_dump.c: a trace of the formats 1.5 to 1.21 in the lines of trace_v1_oracle's dump, to be compared
  * with what Go 1.21 makes of it: ns name P G offset stack args... strings...
  *
- *	trace_v1_dump FILE [stacks | quiet]
+ *	trace_v1_dump FILE [stacks] [EXE]    EXE: for the names of a 1.5 trace; "" = none
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 #include "traceread/stream.h"
 
 static void print_text(const struct sonde_trace_reader *r, uint64_t id)
@@ -155,14 +153,14 @@ int main(int argc, char **argv)
 {
 	sonde_cleanup(sonde_trace_reader) struct sonde_trace_reader *r = NULL;
 	const struct sonde_trace_event *e = NULL;
-	bool quiet = argc > 2 && !strcmp(argv[2], "quiet");
+	bool stacks = argc > 2 && !strcmp(argv[2], "stacks");
 	uint64_t max_stack = 0;
 	struct sonde_trace_reader_options options = {.exe = argc > 3 ? argv[3] : NULL};
 	struct sonde_error *err = argc < 2
-		? sonde_error_new(SONDE_USAGE, "usage: trace_v1_dump FILE [stacks|quiet] [EXE]")
+		? sonde_error_new(SONDE_USAGE, "usage: trace_v1_dump FILE [stacks] [EXE]")
 		: sonde_trace_reader_open(argv[1], &options, &r);
 	while (!err && !(err = sonde_trace_reader_next(r, &e)) && e) {
-		if (e->flags & SONDE_TRACE_MADE || quiet)
+		if (e->flags & SONDE_TRACE_MADE)
 			continue;
 		print_event(r, e);
 		uint64_t stack = sonde_trace_event_stack(e);
@@ -170,17 +168,9 @@ int main(int argc, char **argv)
 	}
 	if (err)
 		return fail(err);
-	if (argc > 2 && !strcmp(argv[2], "stacks"))
+	if (stacks)
 		for (uint64_t id = 1; id <= max_stack; id++)
 			print_stack(r, id);
-	struct rusage u;
-	getrusage(RUSAGE_SELF, &u);
-	const struct sonde_trace_info *info = sonde_trace_reader_info(r);
-	if (quiet)
-		printf("events=%" PRIu64 " cpu_s=%.3f peak_rss_kib=%ld\n", info->n_events,
-			u.ru_utime.tv_sec + u.ru_stime.tv_sec +
-				(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6,
-			u.ru_maxrss);
 	const struct sonde_trace_damages *d = sonde_trace_reader_damages(r);
 	for (size_t i = 0; i < d->list.n && i < 20; i++)
 		fprintf(stderr,

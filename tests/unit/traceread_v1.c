@@ -1,6 +1,7 @@
 /* src/traceread/v1*.c over traces composed in the test. */
 #include "build_trace_v1.h"
 #include "tap.h"
+#include "traceread/state.h"
 #include "traceread/stream.h"
 
 static const unsigned versions[] = {5, 7, 8, 9, 10, 11, 19, 21};
@@ -63,7 +64,8 @@ static uint64_t damages(const struct read *t, enum sonde_trace_damage_code code)
 	return sonde_trace_reader_damages(t->r)->counts[code];
 }
 
-static const struct sonde_trace_damage *first(const struct read *t, enum sonde_trace_damage_code code)
+static const struct sonde_trace_damage *first(
+	const struct read *t, enum sonde_trace_damage_code code)
 {
 	sonde_vec_foreach (d, &sonde_trace_reader_damages(t->r)->list)
 		if (d->code == code)
@@ -116,19 +118,19 @@ static void every_record_of_every_version(void)
 		const struct sonde_trace_info *info = sonde_trace_reader_info(t.r);
 		CHECK_EQ(info->version, v);
 		CHECK_EQ(info->n_events,
-			v == 5       ? 55
-				: v == 7     ? 55
-				: v == 8     ? 58
-				: v <= 10    ? 60
-				: v == 11    ? 65
-					     : 66);
+			v == 5            ? 55
+				: v == 7  ? 55
+				: v == 8  ? 58
+				: v <= 10 ? 60
+				: v == 11 ? 65
+					  : 66);
 		CHECK_EQ(info->n_forced, 0);
 		for (unsigned type = 4; type < SONDE_TRACE_V1_N_TYPES; type++) {
 			const struct sonde_trace_v1_spec *spec = &sonde_trace_v1_specs[type];
 			bool absent = spec->since > v || type == SONDE_TRACE_V1_TIMER_GOROUTINE ||
-				      type == SONDE_TRACE_V1_STRING ||
-				      type == SONDE_TRACE_V1_GO_SYSEXIT_LOCAL ||
-				      (type == SONDE_TRACE_V1_GO_START && false);
+				type == SONDE_TRACE_V1_STRING ||
+				type == SONDE_TRACE_V1_GO_SYSEXIT_LOCAL ||
+				(type == SONDE_TRACE_V1_GO_START && false);
 			if (!count(&t, type) != absent)
 				printf("# 1.%u: %s\n", v, spec->name);
 			CHECK_EQ(!count(&t, type), absent);

@@ -191,7 +191,7 @@ struct sonde_trace_v1_cursor {
 	uint64_t offset; /* of its first event */
 	uint64_t p, last_g; /* last_g: runs there; 0 = none, or not known */
 	uint64_t g, displaced_g; /* of the event; displaced: what ran there when another starts */
-	uint64_t waits_for; /* a goroutine, while it is blocked */
+	uint64_t needs_g; /* whose state the event needs */
 	uint32_t next_batch; /* index + 1 */
 	uint32_t last_slot; /* of last_g, a hint */
 	uint32_t at; /* in its heap */
@@ -232,7 +232,7 @@ struct sonde_trace_v1_merge {
 	struct sonde_trace_v1_heap ready, blocked;
 	struct sonde_trace_v1_cursor
 		*pending; /* its event was delivered, its next is not decoded */
-	uint64_t woken_g; /* whose state pending's event changed */
+	bool wakes; /* pending's event changed the state of the goroutine that it needed */
 	uint32_t ended_slot; /* of a goroutine whose end was delivered */
 	size_t next_exit, next_sample;
 	struct sonde_trace_v1_record exit_record;

@@ -28,6 +28,7 @@ enum traits {
 	G_STOPS = 2, /* nothing runs behind it */
 	G_IS_ARG = 4, /* of goroutine args[0] */
 	G_NONE = 8, /* of no goroutine */
+	NEEDS_ARG = 16, /* what must be in order is args[0], not the event's goroutine */
 };
 
 enum needs {
@@ -51,7 +52,7 @@ static const struct {
 	[SONDE_TRACE_V1_GC_DONE] = {G_NONE, FREE},
 	[SONDE_TRACE_V1_STW_START] = {G_NONE, FREE},
 	[SONDE_TRACE_V1_STW_DONE] = {G_NONE, FREE},
-	[SONDE_TRACE_V1_GO_CREATE] = {0, CREATE},
+	[SONDE_TRACE_V1_GO_CREATE] = {NEEDS_ARG, CREATE},
 	[SONDE_TRACE_V1_GO_START] = {G_STARTS, START},
 	[SONDE_TRACE_V1_GO_START_LABEL] = {G_STARTS, START},
 	[SONDE_TRACE_V1_GO_START_LOCAL] = {G_STARTS, START_LOCAL},
@@ -69,12 +70,32 @@ static const struct {
 	[SONDE_TRACE_V1_GO_BLOCK_NET] = {G_STOPS, BLOCK},
 	[SONDE_TRACE_V1_GO_BLOCK_GC] = {G_STOPS, BLOCK},
 	[SONDE_TRACE_V1_GO_SYSBLOCK] = {G_STOPS, BLOCK},
-	[SONDE_TRACE_V1_GO_UNBLOCK] = {0, UNBLOCK},
-	[SONDE_TRACE_V1_GO_UNBLOCK_LOCAL] = {0, UNBLOCK_LOCAL},
+	[SONDE_TRACE_V1_GO_UNBLOCK] = {NEEDS_ARG, UNBLOCK},
+	[SONDE_TRACE_V1_GO_UNBLOCK_LOCAL] = {NEEDS_ARG, UNBLOCK_LOCAL},
 	[SONDE_TRACE_V1_GO_SYSEXIT] = {G_IS_ARG, UNBLOCK},
 	[SONDE_TRACE_V1_GO_SYSEXIT_LOCAL] = {G_IS_ARG, UNBLOCK_LOCAL},
 	[SONDE_TRACE_V1_GO_WAITING] = {G_IS_ARG, ANNOUNCE},
 	[SONDE_TRACE_V1_GO_IN_SYSCALL] = {G_IS_ARG, ANNOUNCE},
+};
+
+/* Of a goroutine: its status before and behind, and its sequence number. */
+static const struct {
+	uint8_t before, after;
+	enum {
+		ANY,
+		COUNTS,
+		IS_ARG,
+		IS_ONE
+	} seq; /* stays; any, and one more; args[1], and one more; 1, then 2 */
+} orders[] = {
+	[CREATE] = {ORDER_DEAD, ORDER_RUNNABLE, ANY},
+	[ANNOUNCE] = {ORDER_RUNNABLE, ORDER_WAITING, IS_ONE},
+	[START] = {ORDER_RUNNABLE, ORDER_RUNNING, IS_ARG},
+	[START_LOCAL] = {ORDER_RUNNABLE, ORDER_RUNNING, COUNTS},
+	[BLOCK] = {ORDER_RUNNING, ORDER_WAITING, ANY},
+	[YIELD] = {ORDER_RUNNING, ORDER_RUNNABLE, ANY},
+	[UNBLOCK] = {ORDER_WAITING, ORDER_RUNNABLE, IS_ARG},
+	[UNBLOCK_LOCAL] = {ORDER_WAITING, ORDER_RUNNABLE, COUNTS},
 };
 
 /* --- heaps: the least key first, of equal ones the cursor that stands first --- */
@@ -149,18 +170,19 @@ static void place_event(struct sonde_trace_v1_cursor *c, unsigned n_before)
 	c->key = c->ts;
 	if (n_before == 2)
 		c->key = c->seq = (int64_t)((uint64_t)c->seq + rec->args[0]);
-	c->g = c->last_g;
-	if (!traits)
-		return;
+	c->g = c->needs_g = c->last_g;
 	if (traits & G_STARTS) {
 		c->displaced_g = c->last_g;
-		c->last_g = c->g = rec->args[n_before];
+		c->last_g = c->g = c->needs_g = rec->args[n_before];
 	} else if (traits & G_STOPS) {
 		c->last_g = 0;
+	} else if (traits & NEEDS_ARG) {
+		c->needs_g = rec->args[n_before];
 	} else if (traits & G_IS_ARG) {
-		c->g = rec->args[n_before];
-	} else {
+		c->g = c->needs_g = rec->args[n_before];
+	} else if (traits & G_NONE) {
 		c->g = 0;
+		c->needs_g = GARBAGE;
 	}
 }
 
@@ -202,7 +224,7 @@ static const uint8_t *skip(const struct sonde_trace_v1_format *f, struct sonde_t
 }
 
 /* Decode the next event. false: there is none. */
-static bool advance(const struct sonde_trace_v1_index *x, struct sonde_trace_v1_cursor *c)
+static inline bool advance(const struct sonde_trace_v1_index *x, struct sonde_trace_v1_cursor *c)
 {
 	const struct sonde_trace_v1_format *f = &x->format;
 	for (;;) {
@@ -264,22 +286,6 @@ static bool advance_any(struct sonde_trace_v1_merge *m, struct sonde_trace_v1_cu
 
 /* --- order --- */
 
-/* The goroutine whose state c's event needs. */
-static uint64_t needed_g(
-	const struct sonde_trace_v1_merge *m, const struct sonde_trace_v1_cursor *c)
-{
-	switch (table[c->record.type].needs) {
-	case CREATE:
-	case UNBLOCK:
-	case UNBLOCK_LOCAL:
-		return c->record.args[m->index->format.n_before];
-	case GC:
-		return GARBAGE;
-	default:
-		return c->g;
-	}
-}
-
 /* The slot of a goroutine, by the cursor's hint where it is that. */
 static uint32_t find_slot(
 	const struct sonde_trace_v1_merge *m, const struct sonde_trace_v1_cursor *c, uint64_t g)
@@ -293,7 +299,7 @@ static uint32_t find_slot(
 }
 
 /* Whether c's event may come now; *slot: of the goroutine that it needs. */
-static bool is_ready(
+static inline bool is_ready(
 	const struct sonde_trace_v1_merge *m, const struct sonde_trace_v1_cursor *c, uint32_t *slot)
 {
 	unsigned needs = table[c->record.type].needs, n_before = m->index->format.n_before;
@@ -301,78 +307,48 @@ static bool is_ready(
 	*slot = SONDE_TRACE_NO_SLOT;
 	if (needs == FREE)
 		return true;
-	if (needs == GC)
+	if (sonde_unlikely(needs == GC))
 		return n_before == 2 || args[0] == m->gc_seq;
-	uint64_t id = needed_g(m, c);
-	if (!id && needs != CREATE)
+	if (sonde_unlikely(!c->needs_g) && needs != CREATE)
 		return true; /* of a goroutine that is not known any more */
-	*slot = find_slot(m, c, id);
-	if (n_before == 2)
+	*slot = find_slot(m, c, c->needs_g);
+	if (sonde_unlikely(n_before == 2))
 		return true; /* 1.5 orders by sequence numbers alone */
 	if (*slot == SONDE_TRACE_NO_SLOT)
 		return needs == CREATE;
 	const struct sonde_trace_g *g = &m->state->gs.items[*slot];
-	unsigned order = g->gen & ORDER_MASK;
-	switch (needs) {
-	case ANNOUNCE:
-		return order == ORDER_RUNNABLE && g->seq == 1;
-	case START:
-		return order == ORDER_RUNNABLE && g->seq == (uint32_t)args[1];
-	case START_LOCAL:
-		return order == ORDER_RUNNABLE;
-	case BLOCK:
-	case YIELD:
-		return order == ORDER_RUNNING;
-	case UNBLOCK:
-		return order == ORDER_WAITING && g->seq == (uint32_t)args[1];
-	case UNBLOCK_LOCAL:
-		return order == ORDER_WAITING;
-	default:
+	if ((g->gen & ORDER_MASK) != orders[needs].before)
 		return false;
-	}
+	return orders[needs].seq == IS_ARG ? g->seq == (uint32_t)args[1]
+					   : orders[needs].seq != IS_ONE || g->seq == 1;
 }
 
 /* Put the goroutine at slot, which is made where it is not there, into the state behind c's event. */
 static uint32_t transit(
 	struct sonde_trace_v1_merge *m, struct sonde_trace_v1_cursor *c, uint32_t slot)
 {
-	unsigned needs = table[c->record.type].needs;
-	const uint64_t *args = c->record.args + m->index->format.n_before;
-	uint64_t id = needed_g(m, c);
+	unsigned needs = table[c->record.type].needs, n_before = m->index->format.n_before;
+	const uint64_t *args = c->record.args + n_before;
 	if (needs == GC)
-		m->gc_seq = args[0] + 1;
-	if (needs == FREE || needs == GC || !id)
+		m->gc_seq = n_before == 1 ? args[0] + 1 : 0;
+	if (needs == GC || (!c->needs_g && needs != CREATE))
 		return slot;
 	if (slot == SONDE_TRACE_NO_SLOT) {
-		slot = sonde_trace_state_add_g(m->state, id);
+		slot = sonde_trace_state_add_g(m->state, c->needs_g);
 		if (slot == SONDE_TRACE_NO_SLOT) {
 			m->no_memory = true;
 			return slot;
 		}
 	}
 	struct sonde_trace_g *g = &m->state->gs.items[slot];
-	bool has_seq = m->index->format.n_before == 1;
-	static const uint8_t orders[] = {
-		[CREATE] = ORDER_RUNNABLE,
-		[ANNOUNCE] = ORDER_WAITING,
-		[START] = ORDER_RUNNING,
-		[START_LOCAL] = ORDER_RUNNING,
-		[BLOCK] = ORDER_WAITING,
-		[YIELD] = ORDER_RUNNABLE,
-		[UNBLOCK] = ORDER_RUNNABLE,
-		[UNBLOCK_LOCAL] = ORDER_RUNNABLE,
-		[GC] = 0,
-	};
-	if (needs == CREATE)
-		g->seq = 1;
-	else if (needs == ANNOUNCE)
-		g->seq = 2;
-	else if ((needs == START || needs == UNBLOCK) && has_seq)
-		g->seq = (uint32_t)args[1] + 1;
-	else if (needs == START_LOCAL || needs == UNBLOCK_LOCAL)
-		g->seq++;
-	g->gen = (g->gen & ORDER_EARLY) | orders[needs];
-	if (needs == START || needs == START_LOCAL)
+	if (sonde_unlikely(needs == CREATE || needs == ANNOUNCE))
+		g->seq = needs == CREATE ? 1 : 2;
+	else if (orders[needs].seq == IS_ARG)
+		g->seq = n_before == 1 ? (uint32_t)args[1] + 1 : 0;
+	else
+		g->seq += orders[needs].seq == COUNTS;
+	g->gen = (g->gen & ORDER_EARLY) | orders[needs].after;
+	if (orders[needs].after == ORDER_RUNNING)
 		c->last_slot = slot;
 	return slot;
 }
@@ -384,7 +360,7 @@ static void wake(struct sonde_trace_v1_merge *m, uint64_t g)
 		struct sonde_trace_v1_cursor *c = m->blocked.items[i];
 		uint32_t slot;
 		m->wake_budget--;
-		if (c->waits_for != g || !is_ready(m, c, &slot)) {
+		if (c->needs_g != g || !is_ready(m, c, &slot)) {
 			i++;
 			continue;
 		}
@@ -400,6 +376,7 @@ static void wake(struct sonde_trace_v1_merge *m, uint64_t g)
 static void settle(struct sonde_trace_v1_merge *m)
 {
 	struct sonde_trace_v1_cursor *c = sonde_take(m->pending);
+	uint64_t woken_g = c ? c->needs_g : 0;
 	if (m->ended_slot != SONDE_TRACE_NO_SLOT) {
 		sonde_trace_state_remove_g(m->state, m->ended_slot);
 		m->ended_slot = SONDE_TRACE_NO_SLOT;
@@ -415,8 +392,8 @@ static void settle(struct sonde_trace_v1_merge *m)
 		heap_remove(&m->ready, c);
 		c->offset = UINT64_MAX;
 	}
-	if (sonde_unlikely(m->blocked.n) && m->woken_g)
-		wake(m, m->woken_g);
+	if (sonde_unlikely(m->blocked.n) && m->wakes)
+		wake(m, woken_g);
 }
 
 /* The next GoSysExit of the index, if it is due before key, at its real time; NULL: none. */
@@ -476,7 +453,6 @@ static struct sonde_trace_v1_cursor *choose(
 		*forced = false;
 		if (is_ready(m, c, slot))
 			return c;
-		c->waits_for = needed_g(m, c);
 		heap_remove(&m->ready, c);
 		heap_add(&m->blocked, c);
 	}
@@ -499,15 +475,16 @@ const struct sonde_trace_v1_raw *sonde_trace_v1_merge_next(struct sonde_trace_v1
 		struct sonde_trace_v1_cursor *c = choose(m, &slot, &forced);
 		if (!c)
 			return NULL;
-		slot = transit(m, c, slot);
-		if (m->no_memory)
-			return NULL;
+		unsigned needs = table[c->record.type].needs;
 		m->pending = c;
-		m->woken_g = table[c->record.type].needs == FREE ? 0 : needed_g(m, c);
-		m->wake_budget =
-			sonde_min(m->wake_budget + WAKES_PER_EVENT, (int64_t)WAKES_AT_FIRST);
-		bool is_exit = table[c->record.type].traits & G_IS_ARG &&
-			table[c->record.type].needs != ANNOUNCE;
+		m->wakes = needs != FREE;
+		if (needs != FREE) {
+			slot = transit(m, c, slot);
+			if (m->no_memory)
+				return NULL;
+		}
+		m->wake_budget += m->wake_budget < WAKES_AT_FIRST ? WAKES_PER_EVENT : 0;
+		bool is_exit = table[c->record.type].traits & G_IS_ARG && needs != ANNOUNCE;
 		if (is_exit && slot != SONDE_TRACE_NO_SLOT &&
 			m->state->gs.items[slot].gen & ORDER_EARLY) {
 			m->state->gs.items[slot].gen &= ~ORDER_EARLY;

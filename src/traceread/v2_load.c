@@ -235,7 +235,7 @@ static void read_sync(struct batch *b)
 				"two frequencies in a generation: the first counts");
 		} else if (frequency) {
 			v->has_frequency = true;
-			v->ns_per_tick = 1.0 / ((double)frequency / 1e9);
+			v->clock.ns_per_tick = 1.0 / ((double)frequency / 1e9);
 		}
 	}
 }
@@ -544,22 +544,26 @@ static void check_clock(struct loading *l)
 	struct sonde_trace_v2 *v = l->v;
 	struct sonde_trace_info *info = &v->r->info;
 	if (!v->has_frequency) {
-		if (!v->ns_per_tick)
-			v->ns_per_tick = USUAL_NS_PER_TICK;
+		if (!v->clock.ns_per_tick)
+			v->clock.ns_per_tick = USUAL_NS_PER_TICK;
 		DAMAGE(v, NO_FREQUENCY, v->offset, SONDE_TRACE_NO_ID, 0,
 			"generation %" PRIu64 " has no frequency: %g ns a tick taken; "
 			"the trace was not stopped, or was cut",
-			l->gen, v->ns_per_tick);
+			l->gen, v->clock.ns_per_tick);
 	}
 	if (info->version >= 25 && !v->has_clock)
 		DAMAGE(v, NO_CLOCK, v->offset, SONDE_TRACE_NO_ID, 0,
 			"generation %" PRIu64 " has no clock snapshot", l->gen);
-	info->ns_per_tick = v->ns_per_tick;
+	info->ns_per_tick = v->clock.ns_per_tick;
+	v->clock.whole_ns_per_tick = 0;
+	if (info->ns_per_tick >= 1 && info->ns_per_tick <= 1 << 20 &&
+		(double)(uint64_t)info->ns_per_tick == info->ns_per_tick)
+		v->clock.whole_ns_per_tick = (uint64_t)info->ns_per_tick;
 	if (v->has_clock && !info->has_clock) {
 		info->has_clock = true;
-		info->clock_ns = sonde_trace_v2_to_ns(v->ns_per_tick, v->clock_ticks);
+		info->clock_ns = sonde_trace_v2_to_ns(&v->clock, v->clock_ticks);
 	} else if (v->has_clock) {
-		info->clock_ns = sonde_trace_v2_to_ns(v->ns_per_tick, v->clock_ticks);
+		info->clock_ns = sonde_trace_v2_to_ns(&v->clock, v->clock_ticks);
 	}
 }
 
@@ -581,7 +585,7 @@ static struct sonde_error *finish(struct loading *l)
 		return &sonde_enomem;
 	check_stacks(v);
 	sonde_vec_foreach (sample, &v->samples)
-		sample->ns = sonde_trace_v2_to_ns(v->ns_per_tick, sample->ticks);
+		sample->ns = sonde_trace_v2_to_ns(&v->clock, sample->ticks);
 	sonde_vec_sort(&v->samples, by_ns);
 	info->largest_generation_bytes =
 		sonde_max(info->largest_generation_bytes, v->offset - l->start);

@@ -103,10 +103,20 @@ static void set_seq_p(const struct step *x, struct sonde_trace_p *p, uint64_t se
 	p->gen = x->gen;
 }
 
-/* The event changes goroutine slot to `status`. */
-static void move_g(
-	struct sonde_trace_event *e, struct sonde_trace_g *g, uint32_t slot, unsigned status)
+/* No thread but the event's has this goroutine: one that two had would be ended twice. */
+static void unbind_g(const struct step *x, uint32_t slot)
 {
+	for (uint32_t i = 0; i < x->s->ms.n; i++)
+		if (x->s->ms.items[i].g_slot == slot && i != x->m_slot)
+			x->s->ms.items[i].g_slot = NO_SLOT;
+}
+
+/* The event changes goroutine slot to `status`. */
+static void move_g(const struct step *x, struct sonde_trace_event *e, struct sonde_trace_g *g,
+	uint32_t slot, unsigned status)
+{
+	if (sonde_unlikely(x->force || g->status == SONDE_TRACE_G_UNDETERMINED))
+		unbind_g(x, slot);
 	e->subject_g = g->id;
 	e->subject_g_slot = slot;
 	e->g_before = g->status;
@@ -368,10 +378,14 @@ static enum sonde_trace_v2_step go_status(const struct step *x)
 	if (!known && !have_g(x, id, &slot))
 		return SONDE_TRACE_V2_WRONG;
 	struct sonde_trace_g *g = &x->s->gs.items[slot];
-	move_g(e, g, slot, (unsigned)status);
+	move_g(x, e, g, slot, (unsigned)status);
 	if (!known)
 		e->g_before = first ? SONDE_TRACE_G_UNDETERMINED : SONDE_TRACE_G_NONE;
 	set_seq_g(x, g, 0);
+	if (thread(x)->g_slot == slot)
+		thread(x)->g_slot = NO_SLOT;
+	if (status == SONDE_TRACE_G_RUNNING || syscall)
+		unbind_g(x, slot);
 	if (status == SONDE_TRACE_G_RUNNING || here)
 		bind_g(x, slot);
 	if (elsewhere) {
@@ -382,8 +396,8 @@ static enum sonde_trace_v2_step go_status(const struct step *x)
 				out_of_memory(x);
 				return SONDE_TRACE_V2_WRONG;
 			}
-			x->s->ms.items[m_slot].g_slot = slot;
 		}
+		x->s->ms.items[m_slot].g_slot = slot;
 		e->m = mid;
 		e->m_slot = m_slot;
 	}
@@ -407,7 +421,9 @@ static enum sonde_trace_v2_step go_create(const struct step *x)
 	if (!have_g(x, id, &slot))
 		return SONDE_TRACE_V2_WRONG;
 	struct sonde_trace_g *g = &x->s->gs.items[slot];
-	move_g(e, g, slot,
+	if (sonde_unlikely(thread(x)->g_slot == slot)) /* forced: it was there, and made itself */
+		thread(x)->g_slot = NO_SLOT;
+	move_g(x, e, g, slot,
 		e->kind == SONDE_TRACE_GO_CREATE_BLOCKED ? SONDE_TRACE_G_WAITING
 							 : SONDE_TRACE_G_RUNNABLE);
 	set_seq_g(x, g, 0);
@@ -430,7 +446,7 @@ static enum sonde_trace_v2_step go_create_syscall(const struct step *x)
 	if (!have_g(x, id, &slot))
 		return SONDE_TRACE_V2_WRONG;
 	struct sonde_trace_g *g = &x->s->gs.items[slot];
-	move_g(e, g, slot, SONDE_TRACE_G_SYSCALL);
+	move_g(x, e, g, slot, SONDE_TRACE_G_SYSCALL);
 	set_seq_g(x, g, 0);
 	bind_g(x, slot);
 	sonde_trace_damage_add(x->v->r, SONDE_TRACE_DAMAGE_NO_ENTRY,
@@ -453,14 +469,14 @@ static enum sonde_trace_v2_step go_stop_exec(const struct step *x)
 	thread(x)->g_slot = NO_SLOT;
 	switch (e->kind) {
 	case SONDE_TRACE_GO_DESTROY:
-		move_g(e, g, slot, SONDE_TRACE_G_NONE);
+		move_g(x, e, g, slot, SONDE_TRACE_G_NONE);
 		sonde_trace_state_remove_g(x->s, slot);
 		break;
 	case SONDE_TRACE_GO_STOP:
-		move_g(e, g, slot, SONDE_TRACE_G_RUNNABLE);
+		move_g(x, e, g, slot, SONDE_TRACE_G_RUNNABLE);
 		break;
 	default:
-		move_g(e, g, slot, SONDE_TRACE_G_WAITING);
+		move_g(x, e, g, slot, SONDE_TRACE_G_WAITING);
 	}
 	return SONDE_TRACE_V2_OK;
 }
@@ -482,7 +498,7 @@ static enum sonde_trace_v2_step go_start(const struct step *x)
 		return SONDE_TRACE_V2_WRONG;
 	}
 	struct sonde_trace_g *g = &x->s->gs.items[slot];
-	move_g(x->e, g, slot, SONDE_TRACE_G_RUNNING);
+	move_g(x, x->e, g, slot, SONDE_TRACE_G_RUNNING);
 	set_seq_g(x, g, seq);
 	bind_g(x, slot);
 	return SONDE_TRACE_V2_OK;
@@ -500,13 +516,11 @@ static enum sonde_trace_v2_step go_unblock(const struct step *x)
 			return SONDE_TRACE_V2_WAIT;
 	} else if (!have_g(x, id, &slot)) {
 		return SONDE_TRACE_V2_WRONG;
-	} else {
-		sonde_vec_foreach (m, &x->s->ms)
-			if (m->g_slot == slot)
-				m->g_slot = NO_SLOT;
+	} else if (thread(x)->g_slot == slot) {
+		thread(x)->g_slot = NO_SLOT;
 	}
 	struct sonde_trace_g *g = &x->s->gs.items[slot];
-	move_g(x->e, g, slot, SONDE_TRACE_G_RUNNABLE);
+	move_g(x, x->e, g, slot, SONDE_TRACE_G_RUNNABLE);
 	set_seq_g(x, g, seq);
 	return SONDE_TRACE_V2_OK;
 }
@@ -548,13 +562,13 @@ static enum sonde_trace_v2_step go_switch(const struct step *x)
 		return SONDE_TRACE_V2_WRONG;
 	struct sonde_trace_g *g = &x->s->gs.items[slot];
 	bool destroy = e->kind == SONDE_TRACE_GO_SWITCH_DESTROY;
-	move_g(e, g, slot, SONDE_TRACE_G_RUNNABLE);
+	move_g(x, e, g, slot, SONDE_TRACE_G_RUNNABLE);
 	set_seq_g(x, g, seq);
 	struct sonde_trace_event *stop =
 		make_event(x, 1, destroy ? SONDE_TRACE_GO_DESTROY : SONDE_TRACE_GO_BLOCK);
 	struct sonde_trace_event *start = make_event(x, 2, SONDE_TRACE_GO_START);
 	if (current != NO_SLOT && current != slot) {
-		move_g(stop, &x->s->gs.items[current], current,
+		move_g(x, stop, &x->s->gs.items[current], current,
 			destroy ? SONDE_TRACE_G_NONE : SONDE_TRACE_G_WAITING);
 		if (destroy)
 			sonde_trace_state_remove_g(x->s, current);
@@ -563,7 +577,7 @@ static enum sonde_trace_v2_step go_switch(const struct step *x)
 	start->g_slot = NO_SLOT;
 	start->args[0] = next;
 	start->args[1] = seq;
-	move_g(start, g, slot, SONDE_TRACE_G_RUNNING);
+	move_g(x, start, g, slot, SONDE_TRACE_G_RUNNING);
 	thread(x)->g_slot = NO_SLOT;
 	bind_g(x, slot);
 	x->v->n_queued = 3;
@@ -591,7 +605,7 @@ static enum sonde_trace_v2_step syscall_begin(const struct step *x)
 		move_p(e, p, e->p_slot, SONDE_TRACE_P_SYSCALL);
 		set_seq_p(x, p, e->args[0]);
 	}
-	move_g(e, g, e->g_slot, SONDE_TRACE_G_SYSCALL);
+	move_g(x, e, g, e->g_slot, SONDE_TRACE_G_SYSCALL);
 	return SONDE_TRACE_V2_OK;
 }
 
@@ -612,7 +626,7 @@ static enum sonde_trace_v2_step syscall_end(const struct step *x)
 			sonde_trace_p_status_name(p->status));
 		move_p(e, p, e->p_slot, SONDE_TRACE_P_RUNNING);
 	}
-	move_g(e, g, e->g_slot, SONDE_TRACE_G_RUNNING);
+	move_g(x, e, g, e->g_slot, SONDE_TRACE_G_RUNNING);
 	return SONDE_TRACE_V2_OK;
 }
 
@@ -635,7 +649,7 @@ static enum sonde_trace_v2_step syscall_end_blocked(const struct step *x)
 	NEED(g_is(g, SONDE_TRACE_G_SYSCALL),
 		"GoSyscallEndBlocked by goroutine %" PRIu64 " that's %s, not in a syscall", g->id,
 		sonde_trace_g_status_name(g->status));
-	move_g(e, g, e->g_slot, SONDE_TRACE_G_RUNNABLE);
+	move_g(x, e, g, e->g_slot, SONDE_TRACE_G_RUNNABLE);
 	thread(x)->g_slot = NO_SLOT;
 	return SONDE_TRACE_V2_OK;
 }
@@ -667,7 +681,7 @@ static enum sonde_trace_v2_step destroy_syscall(const struct step *x)
 		x->v->n_queued = 2;
 	}
 	thread(x)->g_slot = NO_SLOT;
-	move_g(e, g, e->g_slot, SONDE_TRACE_G_NONE);
+	move_g(x, e, g, e->g_slot, SONDE_TRACE_G_NONE);
 	sonde_trace_state_remove_g(x->s, e->g_slot);
 	return SONDE_TRACE_V2_OK;
 }
@@ -962,6 +976,33 @@ static const handler handlers[256] = {
 	[SONDE_TRACE_GOROUTINE_STACK_FREE] = alloc_free,
 };
 
+const uint8_t sonde_trace_v2_n_args[256] = {
+	[0 ... 255] = SONDE_TRACE_V2_NO_EVENT,
+#define SONDE_TRACE_EVENT(kind, wire, name, since, args, names, has_time) \
+	[wire] = (has_time) ? sizeof(args) - 1 : SONDE_TRACE_V2_NO_EVENT,
+#include "traceformat/events.def"
+};
+
+/* The arguments at c->args; those that the event does not have are 0. */
+static inline bool decode_args(struct sonde_trace_v2_cursor *c, uint64_t args[SONDE_TRACE_MAX_ARGS])
+{
+	unsigned n = sonde_trace_v2_n_args[c->kind];
+	const uint8_t *p = c->args;
+	args[0] = args[1] = args[2] = args[3] = 0;
+	if (sonde_unlikely(c->end - p < SONDE_TRACE_MAX_EVENT_BYTES)) {
+		uint64_t dticks;
+		size_t bytes = sonde_trace_event_decode(c->p, c->end, &c->kind, &dticks, args);
+		c->next = c->p + bytes;
+		return bytes;
+	}
+	if (sonde_unlikely(n == SONDE_TRACE_V2_NO_EVENT))
+		return false;
+	for (unsigned i = 0; i < n && p; i++)
+		p = sonde_trace_v2_varint(p, &args[i]);
+	c->next = p;
+	return p;
+}
+
 enum sonde_trace_v2_step sonde_trace_v2_advance(
 	struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c, bool force)
 {
@@ -977,25 +1018,24 @@ enum sonde_trace_v2_step sonde_trace_v2_advance(
 		v->nobody = (struct sonde_trace_m){NO_ID, NO_SLOT, NO_SLOT};
 	else
 		m = &s->ms.items[c->m_slot];
-	*e = (struct sonde_trace_event){
-		.ns = c->ns,
-		.kind = c->kind,
-		.wire = c->kind,
-		.flags = force ? SONDE_TRACE_FORCED : 0,
-		.generation = v->r->info.n_generations,
-		.m = c->m,
-		.m_slot = c->m_slot,
-		.p_slot = m->p_slot,
-		.g_slot = m->g_slot,
-		.p = m->p_slot == NO_SLOT ? NO_ID : s->ps.items[m->p_slot].id,
-		.g = m->g_slot == NO_SLOT ? NO_ID : s->gs.items[m->g_slot].id,
-		.subject_g = NO_ID,
-		.subject_p = NO_ID,
-		.subject_g_slot = NO_SLOT,
-		.subject_p_slot = NO_SLOT,
-		.args = {c->args[0], c->args[1], c->args[2], c->args[3]},
-		.offset = v->r->source->start + (uint64_t)(c->at - v->r->source->data),
-	};
+	/* Member by member: as one compound it would be cleared first, which takes longer than all the rest. */
+	e->ns = c->ns;
+	e->kind = c->kind;
+	e->wire = c->kind;
+	e->flags = force ? SONDE_TRACE_FORCED : 0;
+	e->g_before = e->g_after = e->p_before = e->p_after = 0;
+	e->generation = v->r->info.n_generations;
+	e->m = c->m;
+	e->m_slot = c->m_slot;
+	e->p_slot = m->p_slot;
+	e->g_slot = m->g_slot;
+	e->p = m->p_slot == NO_SLOT ? NO_ID : s->ps.items[m->p_slot].id;
+	e->g = m->g_slot == NO_SLOT ? NO_ID : s->gs.items[m->g_slot].id;
+	e->subject_g = e->subject_p = NO_ID;
+	e->subject_g_slot = e->subject_p_slot = NO_SLOT;
+	e->offset = v->r->source->start + (uint64_t)(c->p - v->r->source->data);
+	if (sonde_unlikely(!decode_args(c, e->args)))
+		return SONDE_TRACE_V2_UNREADABLE;
 	v->n_queued = 1;
 	v->next_queued = 0;
 	struct step x = {v, s, e, c->m_slot, (uint16_t)v->r->info.n_generations, force};

@@ -343,7 +343,9 @@ static struct sonde_error *look(struct loading *l, uint64_t offset,
 	*ret = *n || cut ? FOUND_CUT : FOUND_FOREIGN;
 	if (!*n)
 		return NULL;
-	if (!plausible_gen(l, head->gen)) {
+	/* The runtime writes every size in 10 bytes: among such, a shorter one is chance. */
+	bool chance = !head->padded && l->v->padded && l->v->r->info.n_batches;
+	if (chance || !plausible_gen(l, head->gen)) {
 		*ret = FOUND_FOREIGN;
 		return NULL;
 	}
@@ -417,6 +419,36 @@ static struct sonde_error *resync(struct loading *l)
 	return NULL;
 }
 
+/* Whether at the offset there is what may follow: another batch, an end mark, the end. */
+static struct sonde_error *can_follow(struct loading *l, uint64_t offset, bool *ret)
+{
+	struct sonde_trace_batch_head head;
+	size_t n;
+	enum found found;
+	SONDE_TRY(look(l, offset, &head, &n, &found));
+	*ret = found != FOUND_FOREIGN;
+	return NULL;
+}
+
+/*
+ * A short head, or the one byte of an end mark, may be chance: what stands behind it must fit. An end mark that is not
+ * the last byte is looked at only where the next bytes are there already: a trace that is followed must not wait.
+ */
+static struct sonde_error *make_sure(
+	struct loading *l, const struct sonde_trace_batch_head *head, size_t n, enum found *found)
+{
+	const struct sonde_trace_source *source = l->v->r->source;
+	uint64_t behind = l->v->offset + (*found == FOUND_MARK ? 1 : n + head->size);
+	bool fits = true;
+	if ((*found == FOUND_BATCH && !head->padded) ||
+		(*found == FOUND_MARK &&
+			behind + SONDE_TRACE_MAX_HEAD_BYTES <= source->start + source->len))
+		SONDE_TRY(can_follow(l, behind, &fits));
+	if (!fits)
+		*found = FOUND_FOREIGN;
+	return NULL;
+}
+
 /* A batch of another generation than the one that is read. *stop: it begins the next one. */
 static void other_generation(
 	struct loading *l, const struct sonde_trace_batch_head *head, size_t n, bool *stop)
@@ -479,6 +511,7 @@ static struct sonde_error *load_batches(struct loading *l)
 			!sonde_log_progress(source->log, "reading", v->offset, source->len))
 			return sonde_error_new(SONDE_INTERRUPTED, "%s: interrupted", source->name);
 		SONDE_TRY(look(l, v->offset, &head, &n, &found));
+		SONDE_TRY(make_sure(l, &head, n, &found));
 		switch (found) {
 		case FOUND_MARK:
 			l->have_end = stop = l->gen != 0;

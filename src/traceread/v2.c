@@ -11,7 +11,15 @@
 #define NO_SLOT SONDE_TRACE_NO_SLOT
 #define NO_ID SONDE_TRACE_NO_ID
 
-enum { EXPLAINED_THREADS = 4 };
+enum { EXPLAINED_THREADS = 4, NO_EVENT = 0xff };
+
+/* Arguments behind the time, by type; NO_EVENT: no event of a thread. */
+static const uint8_t n_args_of[256] = {
+	[0 ... 255] = NO_EVENT,
+#define SONDE_TRACE_EVENT(kind, wire, name, since, args, names, has_time) \
+	[wire] = (has_time) ? sizeof(args) - 1 : NO_EVENT,
+#include "traceformat/events.def"
+};
 
 /* Arguments that are strings (bits 0 to 3) and stacks (bits 4 to 7), by kind. */
 #define HAS(args, i, letter) \
@@ -65,7 +73,7 @@ static void v2_free(struct sonde_trace_reader *r)
 /* The event at c->p is none: the rest of its batch is lost. */
 static void skip_batch(struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c)
 {
-	bool unknown = sonde_trace_v2_n_args[*c->p] == SONDE_TRACE_V2_NO_EVENT;
+	bool unknown = n_args_of[*c->p] == NO_EVENT;
 	struct sonde_trace_place place = {
 		.offset = v->r->source->start + (uint64_t)(c->p - v->r->source->data),
 		.m = c->m,
@@ -199,6 +207,69 @@ static inline void move_on(struct sonde_trace_v2 *v, size_t i)
 	sift_down(heap, v->heap.n, i);
 }
 
+/* --- one event --- */
+
+/* The arguments at c->args; those that the event does not have are 0. */
+static inline bool decode_args(struct sonde_trace_v2_cursor *c, uint64_t args[SONDE_TRACE_MAX_ARGS])
+{
+	unsigned n = n_args_of[c->kind];
+	const uint8_t *p = c->args;
+	args[0] = args[1] = args[2] = args[3] = 0;
+	if (sonde_unlikely(c->end - p < SONDE_TRACE_MAX_EVENT_BYTES)) {
+		uint64_t dticks;
+		size_t bytes = sonde_trace_event_decode(c->p, c->end, &c->kind, &dticks, args);
+		c->next = c->p + bytes;
+		return bytes;
+	}
+	if (sonde_unlikely(n == NO_EVENT))
+		return false;
+	for (unsigned i = 0; i < n && p; i++)
+		p = sonde_trace_v2_varint(p, &args[i]);
+	c->next = p;
+	return p;
+}
+
+/* Try the cursor's event; c->next moves behind it. force: what does not fit is made to fit, and it always advances. */
+static inline enum sonde_trace_v2_step advance(
+	struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c, bool force)
+{
+	struct sonde_trace_state *s = &v->r->state;
+	struct sonde_trace_event *e = &v->queue[0];
+	const struct sonde_trace_m *m = &v->nobody;
+	if (sonde_unlikely(c->m_slot == SONDE_TRACE_V2_M_LATER)) {
+		uint32_t slot = sonde_trace_state_find_m(s, c->m);
+		c->m_slot = slot == NO_SLOT ? sonde_trace_state_add_m(s, c->m) : slot;
+		v->no_memory |= c->m_slot == NO_SLOT;
+	}
+	if (c->m_slot == NO_SLOT)
+		v->nobody = (struct sonde_trace_m){NO_ID, NO_SLOT, NO_SLOT};
+	else
+		m = &s->ms.items[c->m_slot];
+	/* Member by member: as one compound it would be cleared first, which takes longer than all the rest. */
+	e->ns = c->ns;
+	e->kind = c->kind;
+	e->wire = c->kind;
+	e->flags = force ? SONDE_TRACE_FORCED : 0;
+	e->g_before = e->g_after = e->p_before = e->p_after = 0;
+	e->generation = v->r->info.n_generations;
+	e->m = c->m;
+	e->m_slot = c->m_slot;
+	e->p_slot = m->p_slot;
+	e->g_slot = m->g_slot;
+	e->p = m->p_slot == NO_SLOT ? NO_ID : s->ps.items[m->p_slot].id;
+	e->g = m->g_slot == NO_SLOT ? NO_ID : s->gs.items[m->g_slot].id;
+	e->subject_g = e->subject_p = NO_ID;
+	e->subject_g_slot = e->subject_p_slot = NO_SLOT;
+	e->offset = v->r->source->start + (uint64_t)(c->p - v->r->source->data);
+	if (sonde_unlikely(!decode_args(c, e->args)))
+		return SONDE_TRACE_V2_UNREADABLE;
+	v->n_queued = 1;
+	v->next_queued = 0;
+	const struct sonde_trace_v2_try x = {
+		v, s, e, c->m_slot, (uint16_t)v->r->info.n_generations, force};
+	return sonde_trace_v2_handlers[c->kind](&x);
+}
+
 /* --- what comes next --- */
 
 /* "thread 7: GoStart p 1 ...", and how what it waits for stands. */
@@ -270,7 +341,7 @@ static void force(struct sonde_trace_v2 *v, size_t i, bool stuck)
 {
 	struct sonde_trace_v2_cursor *c = &v->cursors.items[v->heap.items[i].cursor];
 	list_forced(v, c, stuck);
-	(void)sonde_trace_v2_advance(v, c, true);
+	(void)advance(v, c, true);
 	v->r->info.n_forced++;
 	move_on(v, i);
 }
@@ -299,7 +370,7 @@ static void take_another(struct sonde_trace_v2 *v, enum sonde_trace_v2_step step
 		return;
 	heap_sort(&v->heap);
 	for (size_t i = 1; i < v->heap.n; i++) {
-		step = sonde_trace_v2_advance(v, &cursors[v->heap.items[i].cursor], false);
+		step = advance(v, &cursors[v->heap.items[i].cursor], false);
 		if (step == SONDE_TRACE_V2_OK) {
 			move_on(v, i);
 			return;
@@ -307,7 +378,7 @@ static void take_another(struct sonde_trace_v2 *v, enum sonde_trace_v2_step step
 		if (settle(v, i, step))
 			return;
 	}
-	step = sonde_trace_v2_advance(v, &cursors[v->heap.items[0].cursor], false);
+	step = advance(v, &cursors[v->heap.items[0].cursor], false);
 	force(v, 0, step == SONDE_TRACE_V2_WAIT);
 }
 
@@ -315,7 +386,7 @@ static void take_another(struct sonde_trace_v2 *v, enum sonde_trace_v2_step step
 static inline void take_event(struct sonde_trace_v2 *v)
 {
 	struct sonde_trace_v2_cursor *c = &v->cursors.items[v->heap.items[0].cursor];
-	enum sonde_trace_v2_step step = sonde_trace_v2_advance(v, c, false);
+	enum sonde_trace_v2_step step = advance(v, c, false);
 	if (sonde_likely(step == SONDE_TRACE_V2_OK))
 		move_on(v, 0);
 	else

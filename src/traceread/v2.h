@@ -122,10 +122,6 @@ static inline int64_t sonde_trace_v2_to_ns(const struct sonde_trace_v2_clock *cl
 	return ns < 9223372036854775808.0 ? (int64_t)ns : INT64_MIN;
 }
 
-/* Arguments behind the time, by type; NO_EVENT: no event of a thread. */
-enum { SONDE_TRACE_V2_NO_EVENT = 0xff };
-extern const uint8_t sonde_trace_v2_n_args[256];
-
 /*
  * A varint of which at least 10 bytes are there; NULL where it is none. Up to 8 bytes without a branch on their number,
  * which nothing can predict.
@@ -158,6 +154,15 @@ enum sonde_trace_v2_step {
 	SONDE_TRACE_V2_UNREADABLE, /* its arguments are no numbers, or it is of no type; nothing has changed */
 };
 
-/* Try the cursor's event; c->next moves behind it. force: what does not fit is made to fit, and it always advances. */
-enum sonde_trace_v2_step sonde_trace_v2_advance(
-	struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c, bool force);
+/* One event on its way: a handler fills in *e what it is about, and changes the state. */
+struct sonde_trace_v2_try {
+	struct sonde_trace_v2 *v;
+	struct sonde_trace_state *s;
+	struct sonde_trace_event *e;
+	uint32_t m_slot;
+	uint16_t gen;
+	bool force;
+};
+
+typedef enum sonde_trace_v2_step (*sonde_trace_v2_handler)(const struct sonde_trace_v2_try *x);
+extern const sonde_trace_v2_handler sonde_trace_v2_handlers[256]; /* by kind */

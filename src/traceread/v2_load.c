@@ -383,6 +383,23 @@ static struct sonde_error *is_batch(struct loading *l, uint64_t offset, bool *re
 	return NULL;
 }
 
+/* Move *at to the next batch, or to the end. */
+static struct sonde_error *find_batch(struct loading *l, uint64_t *at)
+{
+	struct sonde_trace_source *source = l->v->r->source;
+	for (bool found = false;; ++*at) {
+		SONDE_TRY(sonde_trace_source_fill(source, *at + 1));
+		if (*at >= source->start + source->len)
+			return NULL;
+		uint8_t first = *sonde_trace_v2_at(l->v, *at);
+		if (first != SONDE_TRACE_EVENT_BATCH && first != SONDE_TRACE_EXPERIMENTAL_BATCH)
+			continue;
+		SONDE_TRY(is_batch(l, *at, &found));
+		if (found)
+			return NULL;
+	}
+}
+
 /*
  * At v->offset stands nothing that fits. What was there may have begun within the last batch (bytes were cut out of its
  * middle): look for the next batch from its beginning on. v->offset moves to it, or to the end.
@@ -390,24 +407,13 @@ static struct sonde_error *is_batch(struct loading *l, uint64_t offset, bool *re
 static struct sonde_error *resync(struct loading *l)
 {
 	struct sonde_trace_v2 *v = l->v;
-	struct sonde_trace_source *source = v->r->source;
 	uint64_t bad = v->offset, at = l->last_batch ? l->last_payload + 1 : bad + 1;
-	for (bool found = false;; at++) {
-		SONDE_TRY(sonde_trace_source_fill(source, at + 1));
-		if (at >= source->start + source->len)
-			break;
-		uint8_t first = *sonde_trace_v2_at(v, at);
-		if (first != SONDE_TRACE_EVENT_BATCH && first != SONDE_TRACE_EXPERIMENTAL_BATCH)
-			continue;
-		SONDE_TRY(is_batch(l, at, &found));
-		if (found)
-			break;
-	}
+	SONDE_TRY(find_batch(l, &at));
 	if (at < bad) { /* within the last batch: it is shorter than it said */
 		struct sonde_trace_v2_batch *last = &v->batches.items[l->last_batch - 1];
 		last->size = (uint32_t)(at - last->offset);
 		last->cut = true;
-		DAMAGE(v, BAD_BATCH, at, SONDE_TRACE_NO_ID, bad - at,
+		DAMAGE(v, BAD_BATCH, at, SONDE_TRACE_NO_ID, 0,
 			"bytes are missing in the middle of a batch that began at %" PRIu64,
 			last->offset);
 	} else {
@@ -474,7 +480,8 @@ static void cut_short(struct loading *l, size_t n, const struct sonde_trace_batc
 	struct sonde_trace_v2 *v = l->v;
 	uint64_t end = v->r->source->start + v->r->source->len;
 	bool lossy = v->lossy;
-	DAMAGE(v, TRUNCATED, v->offset, SONDE_TRACE_NO_ID, end - v->offset,
+	/* What is there of a batch is read. */
+	DAMAGE(v, TRUNCATED, v->offset, SONDE_TRACE_NO_ID, n ? 0 : end - v->offset,
 		"the file ends in the %s of a batch", n ? "middle" : "head");
 	if (v->r->info.version < 26 && l->gen && (n ? head->gen != l->gen : v->has_frequency))
 		v->lossy = lossy;
@@ -499,6 +506,33 @@ static bool take_batch(
 	return true;
 }
 
+/*
+ * A batch reaches behind the end. Where others stand within it, its size is what is wrong; else the trace was cut, and
+ * *stop.
+ */
+static struct sonde_error *take_cut(
+	struct loading *l, struct sonde_trace_batch_head *head, size_t n, bool *stop)
+{
+	struct sonde_trace_v2 *v = l->v;
+	uint64_t begin = v->offset, at = begin + 1, end = v->r->source->start + v->r->source->len;
+	SONDE_TRY(find_batch(l, &at));
+	bool mine = n && (!l->gen || head->gen == l->gen) && at > begin + n;
+	*stop = at == end;
+	if (*stop)
+		cut_short(l, n, head);
+	else
+		DAMAGE(v, BAD_BATCH, begin, SONDE_TRACE_NO_ID, mine ? 0 : at - begin,
+			"a batch of a wrong size: another begins %" PRIu64 " bytes behind it",
+			at - begin);
+	if (mine && !*stop)
+		head->size = (uint32_t)sonde_min(at - begin - n, (uint64_t)head->size);
+	if (mine && !take_batch(l, head, n, true))
+		return &sonde_enomem;
+	v->offset = at;
+	l->last_batch = 0;
+	return NULL;
+}
+
 static struct sonde_error *load_batches(struct loading *l)
 {
 	struct sonde_trace_v2 *v = l->v;
@@ -521,11 +555,7 @@ static struct sonde_error *load_batches(struct loading *l)
 			SONDE_TRY(resync(l));
 			break;
 		case FOUND_CUT:
-			cut_short(l, n, &head);
-			if (n && (!l->gen || head.gen == l->gen) && !take_batch(l, &head, n, true))
-				return &sonde_enomem;
-			v->offset = source->start + source->len;
-			stop = true;
+			SONDE_TRY(take_cut(l, &head, n, &stop));
 			break;
 		case FOUND_BATCH:
 			if (l->gen && head.gen != l->gen) {

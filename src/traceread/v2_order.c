@@ -13,24 +13,14 @@
 #define NO_SLOT SONDE_TRACE_NO_SLOT
 #define NO_ID SONDE_TRACE_NO_ID
 
-/* One event on its way: handlers fill *e, and change *m, the thread that it happened on. */
-struct step {
-	struct sonde_trace_v2 *v;
-	struct sonde_trace_state *s;
-	struct sonde_trace_event *e;
-	uint32_t m_slot;
-	uint16_t gen;
-	bool force;
-};
-
-static struct sonde_trace_m *thread(const struct step *x)
+static struct sonde_trace_m *thread(const struct sonde_trace_v2_try *x)
 {
 	return x->m_slot == NO_SLOT ? &x->v->nobody : &x->s->ms.items[x->m_slot];
 }
 
 /* Remember why, for the caller to list; WRONG. */
 SONDE_PRINTF(2, 3)
-static enum sonde_trace_v2_step wrong(const struct step *x, const char *fmt, ...)
+static enum sonde_trace_v2_step wrong(const struct sonde_trace_v2_try *x, const char *fmt, ...)
 {
 	va_list args;
 	va_start(args, fmt);
@@ -40,7 +30,7 @@ static enum sonde_trace_v2_step wrong(const struct step *x, const char *fmt, ...
 }
 
 SONDE_PRINTF(2, 3)
-static enum sonde_trace_v2_step wait(const struct step *x, const char *fmt, ...)
+static enum sonde_trace_v2_step wait(const struct sonde_trace_v2_try *x, const char *fmt, ...)
 {
 	(void)x;
 	(void)fmt;
@@ -79,32 +69,34 @@ static bool p_is(const struct sonde_trace_p *p, unsigned status)
 }
 
 /* Whether seq is the one behind that of the state, in this generation. */
-static bool g_succeeds(const struct step *x, const struct sonde_trace_g *g, uint64_t seq)
+static bool g_succeeds(
+	const struct sonde_trace_v2_try *x, const struct sonde_trace_g *g, uint64_t seq)
 {
 	return (g->gen == x->gen && seq == g->seq + UINT64_C(1)) ||
 		g->status == SONDE_TRACE_G_UNDETERMINED;
 }
 
-static bool p_succeeds(const struct step *x, const struct sonde_trace_p *p, uint64_t seq)
+static bool p_succeeds(
+	const struct sonde_trace_v2_try *x, const struct sonde_trace_p *p, uint64_t seq)
 {
 	return (p->gen == x->gen && seq == p->seq + UINT64_C(1)) ||
 		p->status == SONDE_TRACE_P_UNDETERMINED;
 }
 
-static void set_seq_g(const struct step *x, struct sonde_trace_g *g, uint64_t seq)
+static void set_seq_g(const struct sonde_trace_v2_try *x, struct sonde_trace_g *g, uint64_t seq)
 {
 	g->seq = (uint32_t)seq;
 	g->gen = x->gen;
 }
 
-static void set_seq_p(const struct step *x, struct sonde_trace_p *p, uint64_t seq)
+static void set_seq_p(const struct sonde_trace_v2_try *x, struct sonde_trace_p *p, uint64_t seq)
 {
 	p->seq = (uint32_t)seq;
 	p->gen = x->gen;
 }
 
 /* No thread but the event's has this goroutine: one that two had would be ended twice. */
-static void unbind_g(const struct step *x, uint32_t slot)
+static void unbind_g(const struct sonde_trace_v2_try *x, uint32_t slot)
 {
 	for (uint32_t i = 0; i < x->s->ms.n; i++)
 		if (x->s->ms.items[i].g_slot == slot && i != x->m_slot)
@@ -112,8 +104,8 @@ static void unbind_g(const struct step *x, uint32_t slot)
 }
 
 /* The event changes goroutine slot to `status`. */
-static void move_g(const struct step *x, struct sonde_trace_event *e, struct sonde_trace_g *g,
-	uint32_t slot, unsigned status)
+static void move_g(const struct sonde_trace_v2_try *x, struct sonde_trace_event *e,
+	struct sonde_trace_g *g, uint32_t slot, unsigned status)
 {
 	if (sonde_unlikely(x->force || g->status == SONDE_TRACE_G_UNDETERMINED))
 		unbind_g(x, slot);
@@ -132,14 +124,14 @@ static void move_p(
 	e->p_after = p->status = (uint8_t)status;
 }
 
-static bool out_of_memory(const struct step *x)
+static bool out_of_memory(const struct sonde_trace_v2_try *x)
 {
 	x->v->no_memory = true;
 	return false;
 }
 
 /* The slot of a goroutine, made where it is not there. */
-static bool have_g(const struct step *x, uint64_t id, uint32_t *slot)
+static bool have_g(const struct sonde_trace_v2_try *x, uint64_t id, uint32_t *slot)
 {
 	*slot = sonde_trace_state_find_g(x->s, id);
 	if (*slot == NO_SLOT)
@@ -147,7 +139,7 @@ static bool have_g(const struct step *x, uint64_t id, uint32_t *slot)
 	return *slot != NO_SLOT || out_of_memory(x);
 }
 
-static bool have_p(const struct step *x, uint64_t id, uint32_t *slot)
+static bool have_p(const struct sonde_trace_v2_try *x, uint64_t id, uint32_t *slot)
 {
 	*slot = sonde_trace_state_find_p(x->s, id);
 	if (*slot == NO_SLOT)
@@ -156,7 +148,7 @@ static bool have_p(const struct step *x, uint64_t id, uint32_t *slot)
 }
 
 /* Of forced events: nothing else holds what they bind, and what the thread held before is let go. */
-static void force_free_g(const struct step *x, uint32_t slot)
+static void force_free_g(const struct sonde_trace_v2_try *x, uint32_t slot)
 {
 	struct sonde_trace_m *m = thread(x);
 	if (m->g_slot != NO_SLOT && m->g_slot != slot)
@@ -166,7 +158,7 @@ static void force_free_g(const struct step *x, uint32_t slot)
 			other->g_slot = NO_SLOT;
 }
 
-static void force_free_p(const struct step *x, uint32_t slot)
+static void force_free_p(const struct sonde_trace_v2_try *x, uint32_t slot)
 {
 	struct sonde_trace_m *m = thread(x);
 	if (m->p_slot != NO_SLOT && m->p_slot != slot)
@@ -176,14 +168,14 @@ static void force_free_p(const struct step *x, uint32_t slot)
 			other->p_slot = NO_SLOT;
 }
 
-static void bind_g(const struct step *x, uint32_t slot)
+static void bind_g(const struct sonde_trace_v2_try *x, uint32_t slot)
 {
 	if (sonde_unlikely(x->force))
 		force_free_g(x, slot);
 	thread(x)->g_slot = slot;
 }
 
-static void bind_p(const struct step *x, uint32_t slot)
+static void bind_p(const struct sonde_trace_v2_try *x, uint32_t slot)
 {
 	if (sonde_unlikely(x->force))
 		force_free_p(x, slot);
@@ -193,7 +185,7 @@ static void bind_p(const struct step *x, uint32_t slot)
 /* --- processors --- */
 
 /* A processor's status that says its thread is gone, while it was seen to enter a system call: the event is that thread's. */
-static bool take_context_of(const struct step *x, uint32_t p_slot)
+static bool take_context_of(const struct sonde_trace_v2_try *x, uint32_t p_slot)
 {
 	for (uint32_t i = 0; i < x->s->ms.n; i++) {
 		const struct sonde_trace_m *m = &x->s->ms.items[i];
@@ -210,7 +202,7 @@ static bool take_context_of(const struct step *x, uint32_t p_slot)
 	return false;
 }
 
-static enum sonde_trace_v2_step proc_status(const struct step *x)
+static enum sonde_trace_v2_step proc_status(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint64_t id = e->args[0], status = e->args[1];
@@ -246,7 +238,7 @@ static enum sonde_trace_v2_step proc_status(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step proc_start(const struct step *x)
+static enum sonde_trace_v2_step proc_start(const struct sonde_trace_v2_try *x)
 {
 	uint64_t id = x->e->args[0], seq = x->e->args[1];
 	uint32_t slot = sonde_trace_state_find_p(x->s, id);
@@ -267,7 +259,7 @@ static enum sonde_trace_v2_step proc_start(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step proc_stop(const struct step *x)
+static enum sonde_trace_v2_step proc_stop(const struct sonde_trace_v2_try *x)
 {
 	uint32_t slot = x->e->p_slot;
 	NEED(slot != NO_SLOT, "ProcStop for a proc that doesn't exist: the thread has none");
@@ -283,7 +275,7 @@ static enum sonde_trace_v2_step proc_stop(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step proc_steal(const struct step *x)
+static enum sonde_trace_v2_step proc_steal(const struct sonde_trace_v2_try *x)
 {
 	uint64_t id = x->e->args[0], seq = x->e->args[1], from = x->e->args[2];
 	uint32_t slot = sonde_trace_state_find_p(x->s, id), m_slot = NO_SLOT;
@@ -325,7 +317,7 @@ static enum sonde_trace_v2_step proc_steal(const struct step *x)
 
 /* A goroutine in a system call, told of from another thread than its own. */
 static enum sonde_trace_v2_step status_elsewhere(
-	const struct step *x, uint32_t g_slot, uint64_t mid)
+	const struct sonde_trace_v2_try *x, uint32_t g_slot, uint64_t mid)
 {
 	struct sonde_trace_event *e = x->e;
 	uint32_t m_slot = sonde_trace_state_find_m(x->s, mid);
@@ -342,7 +334,7 @@ static enum sonde_trace_v2_step status_elsewhere(
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step go_status(const struct step *x)
+static enum sonde_trace_v2_step go_status(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint64_t id = e->args[0], mid = e->args[1], status = e->args[2];
@@ -404,7 +396,7 @@ static enum sonde_trace_v2_step go_status(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step go_create(const struct step *x)
+static enum sonde_trace_v2_step go_create(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint64_t id = e->args[0];
@@ -434,7 +426,7 @@ static enum sonde_trace_v2_step go_create(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step go_create_syscall(const struct step *x)
+static enum sonde_trace_v2_step go_create_syscall(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint64_t id = e->args[0];
@@ -456,7 +448,7 @@ static enum sonde_trace_v2_step go_create_syscall(const struct step *x)
 }
 
 /* The goroutine that runs ends, yields or blocks. */
-static enum sonde_trace_v2_step go_stop_exec(const struct step *x)
+static enum sonde_trace_v2_step go_stop_exec(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint32_t slot = e->g_slot;
@@ -481,7 +473,7 @@ static enum sonde_trace_v2_step go_stop_exec(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step go_start(const struct step *x)
+static enum sonde_trace_v2_step go_start(const struct sonde_trace_v2_try *x)
 {
 	uint64_t id = x->e->args[0], seq = x->e->args[1];
 	uint32_t slot = sonde_trace_state_find_g(x->s, id);
@@ -504,7 +496,7 @@ static enum sonde_trace_v2_step go_start(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step go_unblock(const struct step *x)
+static enum sonde_trace_v2_step go_unblock(const struct sonde_trace_v2_try *x)
 {
 	uint64_t id = x->e->args[0], seq = x->e->args[1];
 	uint32_t slot = sonde_trace_state_find_g(x->s, id);
@@ -526,7 +518,8 @@ static enum sonde_trace_v2_step go_unblock(const struct step *x)
 }
 
 /* An event that the reader makes of another: nothing of it stands in the file. */
-static struct sonde_trace_event *make_event(const struct step *x, unsigned at, unsigned kind)
+static struct sonde_trace_event *make_event(
+	const struct sonde_trace_v2_try *x, unsigned at, unsigned kind)
 {
 	struct sonde_trace_event *e = &x->v->queue[at];
 	*e = *x->e;
@@ -542,7 +535,7 @@ static struct sonde_trace_event *make_event(const struct step *x, unsigned at, u
 }
 
 /* The running goroutine gives the thread to another: unblock it, block or end, start it. */
-static enum sonde_trace_v2_step go_switch(const struct step *x)
+static enum sonde_trace_v2_step go_switch(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint64_t next = e->args[0], seq = e->args[1];
@@ -586,7 +579,7 @@ static enum sonde_trace_v2_step go_switch(const struct step *x)
 
 /* --- system calls --- */
 
-static enum sonde_trace_v2_step syscall_begin(const struct step *x)
+static enum sonde_trace_v2_step syscall_begin(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	NEED_USER();
@@ -609,7 +602,7 @@ static enum sonde_trace_v2_step syscall_begin(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step syscall_end(const struct step *x)
+static enum sonde_trace_v2_step syscall_end(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	NEED_USER();
@@ -630,7 +623,7 @@ static enum sonde_trace_v2_step syscall_end(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step syscall_end_blocked(const struct step *x)
+static enum sonde_trace_v2_step syscall_end_blocked(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	bool holds =
@@ -654,7 +647,7 @@ static enum sonde_trace_v2_step syscall_end_blocked(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step destroy_syscall(const struct step *x)
+static enum sonde_trace_v2_step destroy_syscall(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	NEED_M();
@@ -688,32 +681,32 @@ static enum sonde_trace_v2_step destroy_syscall(const struct step *x)
 
 /* --- annotations and metrics --- */
 
-static enum sonde_trace_v2_step annotation(const struct step *x)
+static enum sonde_trace_v2_step annotation(const struct sonde_trace_v2_try *x)
 {
 	NEED_USER();
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step heap_metric(const struct step *x)
+static enum sonde_trace_v2_step heap_metric(const struct sonde_trace_v2_try *x)
 {
 	NEED_M();
 	NEED_P();
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step alloc_free(const struct step *x)
+static enum sonde_trace_v2_step alloc_free(const struct sonde_trace_v2_try *x)
 {
 	NEED_M();
 	return SONDE_TRACE_V2_OK;
 }
 
-static bool interned(const struct step *x, uint64_t string, uint32_t *ret)
+static bool interned(const struct sonde_trace_v2_try *x, uint64_t string, uint32_t *ret)
 {
 	*ret = sonde_trace_intern(x->v->r, string);
 	return *ret != UINT32_MAX || out_of_memory(x);
 }
 
-static enum sonde_trace_v2_step task_begin(const struct step *x)
+static enum sonde_trace_v2_step task_begin(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint64_t id = e->args[0];
@@ -733,7 +726,7 @@ static enum sonde_trace_v2_step task_begin(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step task_end(const struct step *x)
+static enum sonde_trace_v2_step task_end(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	NEED_USER();
@@ -749,7 +742,7 @@ static enum sonde_trace_v2_step task_end(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step region_begin(const struct step *x)
+static enum sonde_trace_v2_step region_begin(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint32_t name;
@@ -765,8 +758,8 @@ static enum sonde_trace_v2_step region_begin(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static void list_region(const struct step *x, uint32_t name, const struct sonde_trace_region *inner,
-	const char *what)
+static void list_region(const struct sonde_trace_v2_try *x, uint32_t name,
+	const struct sonde_trace_region *inner, const char *what)
 {
 	const struct sonde_trace_event *e = x->e;
 	sonde_trace_damage_add(x->v->r, SONDE_TRACE_DAMAGE_REGION,
@@ -778,7 +771,7 @@ static void list_region(const struct step *x, uint32_t name, const struct sonde_
 }
 
 /* Misuse is listed here, and gone around: it says nothing about the rest of the trace. */
-static enum sonde_trace_v2_step region_end(const struct step *x)
+static enum sonde_trace_v2_step region_end(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint32_t name;
@@ -801,7 +794,7 @@ static enum sonde_trace_v2_step region_end(const struct step *x)
 
 /* --- ranges --- */
 
-static enum sonde_trace_v2_step go_range_begin(const struct step *x)
+static enum sonde_trace_v2_step go_range_begin(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	bool stw = e->kind == SONDE_TRACE_STW_BEGIN;
@@ -818,7 +811,7 @@ static enum sonde_trace_v2_step go_range_begin(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step go_range_active(const struct step *x)
+static enum sonde_trace_v2_step go_range_active(const struct sonde_trace_v2_try *x)
 {
 	uint32_t slot = sonde_trace_state_find_g(x->s, x->e->args[0]);
 	bool first = x->v->gen == x->v->first_gen;
@@ -834,7 +827,7 @@ static enum sonde_trace_v2_step go_range_active(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step go_range_end(const struct step *x)
+static enum sonde_trace_v2_step go_range_end(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	bool stw = e->kind == SONDE_TRACE_STW_END;
@@ -851,7 +844,7 @@ static enum sonde_trace_v2_step go_range_end(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step sweep_begin(const struct step *x)
+static enum sonde_trace_v2_step sweep_begin(const struct sonde_trace_v2_try *x)
 {
 	NEED_M();
 	NEED_P();
@@ -864,7 +857,7 @@ static enum sonde_trace_v2_step sweep_begin(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step sweep_active(const struct step *x)
+static enum sonde_trace_v2_step sweep_active(const struct sonde_trace_v2_try *x)
 {
 	uint32_t slot = sonde_trace_state_find_p(x->s, x->e->args[0]);
 	bool first = x->v->gen == x->v->first_gen;
@@ -879,7 +872,7 @@ static enum sonde_trace_v2_step sweep_active(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step sweep_end(const struct step *x)
+static enum sonde_trace_v2_step sweep_end(const struct sonde_trace_v2_try *x)
 {
 	NEED_M();
 	NEED_P();
@@ -895,7 +888,7 @@ static enum sonde_trace_v2_step sweep_end(const struct step *x)
 /* --- collections --- */
 
 /* GCActive, GCBegin, GCEnd are one sequence over all threads. */
-static enum sonde_trace_v2_step gc_event(const struct step *x)
+static enum sonde_trace_v2_step gc_event(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_state *s = x->s;
 	uint8_t kind = x->e->kind;
@@ -922,9 +915,7 @@ static enum sonde_trace_v2_step gc_event(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-typedef enum sonde_trace_v2_step (*handler)(const struct step *x);
-
-static const handler handlers[256] = {
+const sonde_trace_v2_handler sonde_trace_v2_handlers[256] = {
 	[SONDE_TRACE_PROCS_CHANGE] = annotation,
 	[SONDE_TRACE_PROC_START] = proc_start,
 	[SONDE_TRACE_PROC_STOP] = proc_stop,
@@ -975,69 +966,3 @@ static const handler handlers[256] = {
 	[SONDE_TRACE_GOROUTINE_STACK_ALLOC] = alloc_free,
 	[SONDE_TRACE_GOROUTINE_STACK_FREE] = alloc_free,
 };
-
-const uint8_t sonde_trace_v2_n_args[256] = {
-	[0 ... 255] = SONDE_TRACE_V2_NO_EVENT,
-#define SONDE_TRACE_EVENT(kind, wire, name, since, args, names, has_time) \
-	[wire] = (has_time) ? sizeof(args) - 1 : SONDE_TRACE_V2_NO_EVENT,
-#include "traceformat/events.def"
-};
-
-/* The arguments at c->args; those that the event does not have are 0. */
-static inline bool decode_args(struct sonde_trace_v2_cursor *c, uint64_t args[SONDE_TRACE_MAX_ARGS])
-{
-	unsigned n = sonde_trace_v2_n_args[c->kind];
-	const uint8_t *p = c->args;
-	args[0] = args[1] = args[2] = args[3] = 0;
-	if (sonde_unlikely(c->end - p < SONDE_TRACE_MAX_EVENT_BYTES)) {
-		uint64_t dticks;
-		size_t bytes = sonde_trace_event_decode(c->p, c->end, &c->kind, &dticks, args);
-		c->next = c->p + bytes;
-		return bytes;
-	}
-	if (sonde_unlikely(n == SONDE_TRACE_V2_NO_EVENT))
-		return false;
-	for (unsigned i = 0; i < n && p; i++)
-		p = sonde_trace_v2_varint(p, &args[i]);
-	c->next = p;
-	return p;
-}
-
-enum sonde_trace_v2_step sonde_trace_v2_advance(
-	struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c, bool force)
-{
-	struct sonde_trace_state *s = &v->r->state;
-	struct sonde_trace_event *e = &v->queue[0];
-	const struct sonde_trace_m *m = &v->nobody;
-	if (sonde_unlikely(c->m_slot == SONDE_TRACE_V2_M_LATER)) {
-		uint32_t slot = sonde_trace_state_find_m(s, c->m);
-		c->m_slot = slot == NO_SLOT ? sonde_trace_state_add_m(s, c->m) : slot;
-		v->no_memory |= c->m_slot == NO_SLOT;
-	}
-	if (c->m_slot == NO_SLOT)
-		v->nobody = (struct sonde_trace_m){NO_ID, NO_SLOT, NO_SLOT};
-	else
-		m = &s->ms.items[c->m_slot];
-	/* Member by member: as one compound it would be cleared first, which takes longer than all the rest. */
-	e->ns = c->ns;
-	e->kind = c->kind;
-	e->wire = c->kind;
-	e->flags = force ? SONDE_TRACE_FORCED : 0;
-	e->g_before = e->g_after = e->p_before = e->p_after = 0;
-	e->generation = v->r->info.n_generations;
-	e->m = c->m;
-	e->m_slot = c->m_slot;
-	e->p_slot = m->p_slot;
-	e->g_slot = m->g_slot;
-	e->p = m->p_slot == NO_SLOT ? NO_ID : s->ps.items[m->p_slot].id;
-	e->g = m->g_slot == NO_SLOT ? NO_ID : s->gs.items[m->g_slot].id;
-	e->subject_g = e->subject_p = NO_ID;
-	e->subject_g_slot = e->subject_p_slot = NO_SLOT;
-	e->offset = v->r->source->start + (uint64_t)(c->p - v->r->source->data);
-	if (sonde_unlikely(!decode_args(c, e->args)))
-		return SONDE_TRACE_V2_UNREADABLE;
-	v->n_queued = 1;
-	v->next_queued = 0;
-	struct step x = {v, s, e, c->m_slot, (uint16_t)v->r->info.n_generations, force};
-	return handlers[c->kind](&x);
-}

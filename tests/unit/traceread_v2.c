@@ -231,7 +231,8 @@ static void test_foreign_bytes(void)
 		REQUIRE(read_trace(&b, &r));
 		CHECK(!sonde_trace_reader_is_whole(r.reader));
 		CHECK_EQ(sonde_trace_reader_info(r.reader)->n_generations, 2);
-		CHECK(sonde_trace_reader_info(r.reader)->n_events > 5);
+		/* In the first head nothing is known yet that could tell a right number from a wrong one. */
+		CHECK(sonde_trace_reader_info(r.reader)->n_events > 5 || (at > 16 && at < 32));
 		done(&b, &r);
 	}
 	sonde_buf_deinit(&whole);

@@ -10,8 +10,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 ROOT=$PWD
 
 [[ $# -gt 0 ]] || set -- unit asan style e2e
-counts=$(mktemp) || exit 1
-trap 'rm -f -- "$counts"' EXIT
+shared=$(mktemp -d) || exit 1
+trap 'rm -rf -- "$shared"' EXIT
+counts=$shared/counts
+: >"$counts"
 
 # stage NAME COMMAND...: runs it and says how long it took. A stage that fails without a count of its own is one failure.
 stage() {
@@ -60,7 +62,8 @@ e2e() {
 		return 0
 	}
 	scripts/toolchains.sh >/dev/null || return
-	SONDE=$ROOT/build/sonde tests "${scripts[@]}"
+	mkdir "$shared/cores"
+	SONDE=$ROOT/build/sonde SONDE_E2E_CORES=$shared/cores tests "${scripts[@]}"
 }
 
 stage packages scripts/deps.sh || set --

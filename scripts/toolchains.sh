@@ -18,8 +18,9 @@ KNOWN="1.15:bullseye 1.19:bookworm 1.21:bookworm-backports 1.22:bookworm-backpor
 1.24:trixie 1.25:trixie-backports 1.26:trixie-backports 1.27:trixie-backports"
 DEFAULT="1.22 1.24 1.27"
 PEERS="delve:trixie"
-ARM64_SUITE=bookworm
-ARM64_LIBS="libc6 libstdc++6 libgcc-s1 zlib1g libssl3 libpython3.11-minimal bash"
+# Each suite's in a folder of its name; return addresses are signed from trixie on.
+ARM64_LIBS="bookworm:libc6 bookworm:libstdc++6 bookworm:libgcc-s1 bookworm:zlib1g bookworm:libssl3
+bookworm:libpython3.11-minimal bookworm:bash trixie:libc6 trixie:libstdc++6"
 
 CACHE=${SONDE_TOOLCHAINS:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/sonde-toolchains}
 APT_HELPER=/usr/lib/apt/apt-helper
@@ -129,6 +130,7 @@ unpack_package() {
 		END { if (name != "") print name, sum }' "$INDEX") || die "$1 has no package $2"
 	deb=$WORK/${filename##*/}
 	fetch "$BASE/$filename" "$deb" "$sum" || die "cannot download $filename"
+	mkdir -p "$3"
 	dpkg -x "$deb" "$3"
 	rm -f -- "$deb"
 }
@@ -192,14 +194,15 @@ need_peer() {
 }
 
 need_arm64_libs() {
-	local package root
-	if [[ ! -d $CACHE/arm64-libs ]]; then
+	local entry root
+	if [[ ! -d $CACHE/arm64-libs/trixie ]]; then
 		[[ -n $WORK ]] || prepare
-		if [[ ! -d $CACHE/arm64-libs ]]; then
+		if [[ ! -d $CACHE/arm64-libs/trixie ]]; then
 			root=$WORK/unpacked-arm64-libs
-			for package in $ARM64_LIBS; do
-				unpack_package "$ARM64_SUITE" "$package" "$root" arm64
+			for entry in $ARM64_LIBS; do
+				unpack_package "${entry%%:*}" "${entry#*:}" "$root/${entry%%:*}" arm64
 			done
+			rm -rf -- "${CACHE:?}/arm64-libs"
 			mv -T "$root" "$CACHE/arm64-libs"
 		fi
 	fi

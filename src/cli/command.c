@@ -1,9 +1,11 @@
 #include "cli/command.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 size_t sonde_command_tables(const struct sonde_command *command,
 	struct sonde_option_table tables[SONDE_COMMAND_MAX_TABLES])
@@ -100,16 +102,38 @@ static struct sonde_error *count_operands(
 	return NULL;
 }
 
-/* -o FILE must not be what is read. */
+static bool is_elf(const char *path)
+{
+	char head[4];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+	close(fd);
+	return n == sizeof(head) && !memcmp(head, "\177ELF", sizeof(head));
+}
+
+/*
+ * -o FILE must not be what is read: no operand, and nothing that a core or a process may lead to (its executable, its
+ * libraries, their debug files), all of which are ELF files and none of which is a report.
+ */
 static struct sonde_error *check_output(const struct sonde_command *command,
 	const struct sonde_common_options *options, const struct sonde_strings *operands)
 {
 	struct stat in, out;
-	if (command->reads_file && operands->n && options->output &&
-		stat(operands->items[0], &in) == 0 && stat(options->output, &out) == 0 &&
-		S_ISREG(in.st_mode) && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-		return sonde_error_new(
-			SONDE_USAGE, "--output: '%s' is the file to be read", options->output);
+	if (!command->reads_file || !options->output || stat(options->output, &out) ||
+		!S_ISREG(out.st_mode))
+		return NULL;
+	for (size_t i = 0; i < operands->n; i++) {
+		if (stat(operands->items[i], &in) == 0 && in.st_dev == out.st_dev &&
+			in.st_ino == out.st_ino)
+			return sonde_error_new(SONDE_USAGE, "--output: '%s' is the file to be read",
+				options->output);
+	}
+	if (is_elf(options->output))
+		return sonde_error_new(SONDE_USAGE,
+			"--output: '%s' is a program, a library or a core: not replaced",
+			options->output);
 	return NULL;
 }
 

@@ -47,6 +47,7 @@ extern const struct sonde_command sonde_command_profile_unwind_table;
 extern const struct sonde_command sonde_command_trace;
 extern const struct sonde_command sonde_command_trace_check;
 extern const struct sonde_command sonde_command_trace_events;
+extern const struct sonde_command sonde_command_trace_goroutines;
 extern const struct sonde_command sonde_command_trace_overview;
 
 /* The most option tables that a leaf may have, with the common ones. */

@@ -29,7 +29,6 @@ struct sonde_error *sonde_core_command_open(struct sonde_ui *ui,
 	return sonde_core_session_open(path, &session, ret);
 }
 
-/* In the order of the help: what one asks first stands first. */
 struct sonde_error *sonde_core_command_report(struct sonde_ui *ui,
 	const struct sonde_core_command_options *options, const char *path,
 	struct sonde_error *(*report)(struct sonde_core_session *, struct sonde_report *))
@@ -41,6 +40,7 @@ struct sonde_error *sonde_core_command_report(struct sonde_ui *ui,
 	return report(session, out);
 }
 
+/* In the order of the help: what one asks first stands first. */
 static const struct sonde_command *const commands[] = {
 	&sonde_command_core_overview,
 	&sonde_command_core_goroutines,

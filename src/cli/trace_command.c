@@ -25,6 +25,7 @@ struct sonde_trace_reader_options sonde_trace_command_reader(
 static const struct sonde_command *const commands[] = {
 	&sonde_command_trace_overview,
 	&sonde_command_trace_check,
+	&sonde_command_trace_goroutines,
 	&sonde_command_trace_events,
 };
 

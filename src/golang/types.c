@@ -254,6 +254,15 @@ static uint32_t make_dwarf(struct sonde_go_types *t, uint64_t dwarf_id)
 	const struct sonde_dwarf_type *d = sonde_dwarf_type(dwarf, dwarf_id);
 	if (!d || d->kind == SONDE_DWARF_VOID)
 		return SONDE_GO_TYPE_UNKNOWN;
+	/* An interface is a typedef of a typedef, of which only the inner one has Go's attributes. */
+	for (int i = 0; i < MAX_DEPTH && d->kind == SONDE_DWARF_TYPEDEF && !d->go_kind &&
+		!d->go_runtime_type;
+		i++) {
+		const struct sonde_dwarf_type *inner = sonde_dwarf_type(dwarf, d->elem);
+		if (!inner || inner->kind == SONDE_DWARF_VOID)
+			break;
+		d = inner;
+	}
 	if (d->go_runtime_type) {
 		uint32_t id = sonde_go_types_runtime(t, descriptor_of(t->go, d->go_runtime_type));
 		if (id) {

@@ -108,6 +108,7 @@ static void json_value(struct sonde_json *j, const char *key, const struct sonde
 		break;
 	case SONDE_VALUE_COUNT:
 	case SONDE_VALUE_BYTES:
+	case SONDE_VALUE_NS:
 		sonde_json_u64(j, key, v->u64);
 		break;
 	case SONDE_VALUE_SIGNED:
@@ -142,6 +143,9 @@ static size_t value_text(
 		return sonde_text_u64(to, v->u64);
 	case SONDE_VALUE_SIGNED:
 		snprintf(to, SONDE_TEXT_NUMBER_BYTES, "%" PRId64, v->i64);
+		break;
+	case SONDE_VALUE_NS:
+		sonde_text_ns(to, v->u64);
 		break;
 	case SONDE_VALUE_ADDR:
 		snprintf(to, SONDE_TEXT_NUMBER_BYTES, "0x%" PRIx64, v->u64);

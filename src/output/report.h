@@ -70,6 +70,7 @@ struct sonde_value {
 		SONDE_VALUE_COUNT,
 		SONDE_VALUE_SIGNED,
 		SONDE_VALUE_BYTES, /* in a field also as KiB and so on; in a table only the number */
+		SONDE_VALUE_NS, /* a duration: 1.234 ms; nanoseconds in JSON */
 		SONDE_VALUE_ADDR, /* 0x...; a string in JSON */
 		SONDE_VALUE_SHARE, /* 12.3%; 0.123456 in JSON */
 		SONDE_VALUE_BOOL, /* yes, no */
@@ -119,6 +120,11 @@ static inline struct sonde_value sonde_value_signed(int64_t n)
 static inline struct sonde_value sonde_value_bytes(uint64_t n)
 {
 	return (struct sonde_value){.kind = SONDE_VALUE_BYTES, .u64 = n};
+}
+
+static inline struct sonde_value sonde_value_ns(uint64_t ns)
+{
+	return (struct sonde_value){.kind = SONDE_VALUE_NS, .u64 = ns};
 }
 
 static inline struct sonde_value sonde_value_addr(uint64_t addr)

@@ -219,6 +219,24 @@ const char *sonde_text_human_bytes(char to[SONDE_TEXT_NUMBER_BYTES], uint64_t by
 	return to;
 }
 
+const char *sonde_text_ns(char to[SONDE_TEXT_NUMBER_BYTES], uint64_t ns)
+{
+	static const struct {
+		uint64_t ns;
+		const char *unit;
+	} units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};
+	for (size_t i = 0; i < SONDE_ARRAY_LEN(units); i++) {
+		if (ns < units[i].ns)
+			continue;
+		uint64_t thousandth = ns % units[i].ns / (units[i].ns / 1000);
+		snprintf(to, SONDE_TEXT_NUMBER_BYTES, "%" PRIu64 ".%03" PRIu64 " %s",
+			ns / units[i].ns, thousandth, units[i].unit);
+		return to;
+	}
+	snprintf(to, SONDE_TEXT_NUMBER_BYTES, "%" PRIu64 " ns", ns);
+	return to;
+}
+
 const char *sonde_text_share(char to[SONDE_TEXT_NUMBER_BYTES], uint64_t part, uint64_t whole)
 {
 	if (!whole) {

@@ -47,5 +47,8 @@ size_t sonde_text_u64(char *to, uint64_t v);
 /* "0 B", "1023 B", "1.0 KiB", "17.5 MiB", rounded half up. Returns to. */
 const char *sonde_text_human_bytes(char to[SONDE_TEXT_NUMBER_BYTES], uint64_t bytes);
 
+/* "999 ns", "1.234 us", "17.500 ms", "3.000 s". Returns to. */
+const char *sonde_text_ns(char to[SONDE_TEXT_NUMBER_BYTES], uint64_t ns);
+
 /* "12.3%", rounded half up; "<0.1%" for little that is not nothing; "-" of nothing. Returns to. */
 const char *sonde_text_share(char to[SONDE_TEXT_NUMBER_BYTES], uint64_t part, uint64_t whole);

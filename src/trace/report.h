@@ -34,5 +34,18 @@ struct sonde_error *sonde_trace_report_events(const char *path,
 	const struct sonde_trace_reader_options *reader_options,
 	const struct sonde_trace_events_options *options, struct sonde_report *out) SONDE_CHECK;
 
+struct sonde_trace_goroutines_options {
+	bool all; /* one by one, else by entry function */
+	bool has_g; /* that one only; implies all */
+	uint64_t g;
+	const char *function; /* a part of the entry function's name; NULL = any */
+	uint64_t top; /* rows; 0 = all */
+};
+
+/* Where the time of goroutines went. SONDE_NOT_FOUND where has_g and it is not in the trace. */
+struct sonde_error *sonde_trace_report_goroutines(const char *path,
+	const struct sonde_trace_reader_options *reader_options,
+	const struct sonde_trace_goroutines_options *options, struct sonde_report *out) SONDE_CHECK;
+
 struct sonde_error *sonde_trace_report_overview(const char *path,
 	const struct sonde_trace_reader_options *options, struct sonde_report *out) SONDE_CHECK;

@@ -11,7 +11,8 @@
 # ARG...     the program's arguments
 #
 # Environment: SONDE_BUILD_FLAGS (more flags for go build or gcc, split at blanks; default none), SONDE_RUN_ENV
-# (NAME=VALUE... for the program, split at blanks), GOARCH.
+# (NAME=VALUE... for the program, split at blanks), GOARCH, SONDE_EXE_CACHE (a folder that keeps executables for the next
+# run of this script; it trusts them).
 # Exit status: 0, 1 on failure, 77 when this machine cannot take such a core (a message on stderr says why).
 set -euo pipefail
 
@@ -52,6 +53,24 @@ trap 'exit 143' TERM HUP
 mkdir -p "$outdir"
 outdir=$(cd "$outdir" && pwd)
 rm -f -- "$outdir"/{exe,core,stdout,stderr}
+
+# An executable is the same file in every OUTDIR: a link.
+build_cached() {
+	local cached lock
+	[[ -n ${SONDE_EXE_CACHE-} ]] || {
+		build
+		return
+	}
+	cached=$SONDE_EXE_CACHE/$(tr -c 'a-zA-Z0-9.\n-' _ <<<"exe-$program-$version-${SONDE_BUILD_FLAGS-}-${GOARCH-}")
+	exec {lock}>"$cached.lock"
+	flock "$lock"
+	if [[ ! -f $cached ]]; then
+		build
+		ln "$outdir/exe" "$cached" 2>/dev/null || cp "$outdir/exe" "$cached"
+	fi
+	exec {lock}>&-
+	[[ -f $outdir/exe ]] || ln "$cached" "$outdir/exe" 2>/dev/null || cp "$cached" "$outdir/exe"
+}
 
 build() {
 	local source=$ROOT/tests/data/src/$program flags goroot
@@ -161,7 +180,7 @@ take_gcore() {
 	mv -- "$cwd/core" "$outdir/core"
 }
 
-build
+build_cached
 case $mode in
 kernel) take_kernel "$@" ;;
 gcore) take_gcore "$@" ;;

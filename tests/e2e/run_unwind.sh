@@ -18,10 +18,15 @@ ok "bash, sonde" same /usr/bin/bash "$SONDE"
 if arm64=$("$ROOT/scripts/toolchains.sh" --arm64-libs 2>"$WORK/log"); then
 	ok "every arm64 library" same "$arm64"
 	arm64_bottom() {
-		"$SONDE" profile unwind-table --no-pager "$arm64/lib/aarch64-linux-gnu/libc.so.6" | grep >/dev/null 'bottom of the stack' &&
-			readelf -wNf "$arm64/lib/aarch64-linux-gnu/libc.so.6" 2>/dev/null | grep >/dev/null 'DW_CFA_undefined: r30'
+		"$SONDE" profile unwind-table --no-pager "$arm64/bookworm/lib/aarch64-linux-gnu/libc.so.6" | grep >/dev/null 'bottom of the stack' &&
+			readelf -wNf "$arm64/bookworm/lib/aarch64-linux-gnu/libc.so.6" 2>/dev/null | grep >/dev/null 'DW_CFA_undefined: r30'
 	}
 	ok "arm64: the bottom of the stack" arm64_bottom
+	arm64_signed() {
+		"$SONDE" profile unwind-table --no-pager "$arm64/trixie/usr/lib/aarch64-linux-gnu/libc.so.6" |
+			awk '/ra signed/ { n++ } END { exit n < 5000 }'
+	}
+	ok "arm64: signed return addresses" arm64_signed
 else
 	skip "every arm64 library" "$(tail -1 "$WORK/log")"
 fi

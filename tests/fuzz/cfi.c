@@ -29,7 +29,7 @@ static void compare(const struct sonde_unwind_table *t, const struct sonde_cfi_f
 	struct sonde_unwind_rule r;
 	const uint64_t reach = UINT64_C(1) << 32;
 	uint64_t start = fde->start - t->header.base_addr;
-	if (start >= reach || fde->n_bytes > reach - start)
+	if (fde->start < t->header.base_addr || start >= reach || fde->n_bytes > reach - start)
 		return; /* left out */
 	require(sonde_unwind_table_rule(t, row->start, &r));
 	unsigned kind = sonde_unwind_cfa_kind(&r);

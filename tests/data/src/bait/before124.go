@@ -2,4 +2,4 @@
 
 package main
 
-func buildVersioned() {}
+func buildVersioned(collecting bool) {}

@@ -13,6 +13,7 @@
 //	slice    name, type, len, cap, elemsize    backing arrays, reachable from the global of that name
 //	map      name, type, len
 //	chan     name, type, len, cap
+//	tiny     name, objects, blocks   the blocks of 16 bytes that hold them
 //	string   name, count, bytes   strings with a backing array of their own
 //	retained name, objects, bytes what a global dominates (objects by their size class)
 //	func     name, count          goroutines with this function at the bottom
@@ -221,17 +222,18 @@ func (c Circle) Area() int64  { return 3 * c.radius * c.radius }
 // ---- globals: the roots
 
 var (
-	list     *Node
-	mediums  []*Medium
-	larges   []*Large
-	points   []*Point
-	tinies   []*Tiny
-	grid     []Point
-	matrix   *[16][16]*Point
-	tree     *TreeNode
-	diamond  *Diamond
-	pairs    *Pair[string, *Point]
-	interior *int64 // the middle of a Point that nothing else holds
+	list       *Node
+	mediums    []*Medium
+	larges     []*Large
+	points     []*Point
+	tinies     []*Tiny
+	tinyBefore *Tiny
+	grid       []Point
+	matrix     *[16][16]*Point
+	tree       *TreeNode
+	diamond    *Diamond
+	pairs      *Pair[string, *Point]
+	interior   *int64 // the middle of a Point that nothing else holds
 
 	l60    []*Leaf60
 	l100   []*Leaf100
@@ -504,6 +506,11 @@ func buildSmall() {
 	for i, p := range points {
 		p.x, p.y, p.z = int64(i), int64(2*i), int64(3*i)
 	}
+	for begins := false; !begins; { // a block of the tiny allocator with the next one
+		tinyBefore = new(Tiny)
+		begins = uintptr(unsafe.Pointer(tinyBefore))%16 == 12
+	}
+	tinyBefore = nil
 	tinies = made[Tiny]("main.Tiny", 64)
 	for i, t := range tinies {
 		t.a = uint16(i)
@@ -754,14 +761,20 @@ func main() {
 	buildStrings()
 	buildMaps()
 	buildHolders()
-	buildVersioned()
+	collecting := mode == "gcabort" || mode == "gcwait"
+	buildVersioned(collecting)
 	launchAll(2)
+	launchThreads()
 
-	runtime.GC()
-	runtime.GC()
-	if mode == "gcabort" || mode == "gcwait" {
+	for i := 0; i < 2; i++ {
+		runtime.GC()
+		settle()
+	}
+	if collecting {
 		go goCollect()
-		time.Sleep(10 * time.Millisecond)
+		for n := collections(); collections() < n+4; {
+			runtime.Gosched()
+		}
 	} else {
 		buildLate() // what a collection would free
 	}
@@ -780,7 +793,17 @@ func main() {
 		put("READY\n")
 		flush()
 	}
-	for {
-		time.Sleep(time.Hour)
+	select {} // a sleep may grow a heap of timers
+}
+
+// Lets others run for a while; allocates nothing.
+func settle() {
+	for started := time.Now(); time.Since(started) < 50*time.Millisecond; {
+		runtime.Gosched()
 	}
+}
+
+func collections() uint32 {
+	runtime.ReadMemStats(&stats[0])
+	return stats[0].NumGC
 }

@@ -47,6 +47,13 @@ func report() {
 	putSized("chan", "chanWait", "chan *main.ChanWait", 0, 0)
 	putPair("string", "names", "count", len(names), "bytes", nameBytes)
 	putPair("string", "longNames", "count", len(longNames), "bytes", longNameBytes)
+	blocks, last := 0, uintptr(0)
+	for _, t := range tinies {
+		if block := uintptr(unsafe.Pointer(t)) / 16; block != last {
+			blocks, last = blocks+1, block
+		}
+	}
+	putPair("tiny", "tinies", "objects", len(tinies), "blocks", blocks)
 	// Each of these sizes is a size class; a large object takes whole pages.
 	putPair("retained", "tree", "objects", 1023, "bytes", 1023*int(unsafe.Sizeof(*tree)))
 	putPair("retained", "diamond", "objects", 6, "bytes",

@@ -245,29 +245,36 @@ static inline enum sonde_trace_v2_step advance(
 		v->nobody = (struct sonde_trace_m){NO_ID, NO_SLOT, NO_SLOT};
 	else
 		m = &s->ms.items[c->m_slot];
+	/* All loads first, then all stores: the compiler may not move one past the other. */
+	uint32_t p_slot = m->p_slot, g_slot = m->g_slot, generation = v->try.gen;
+	uint64_t p = p_slot == NO_SLOT ? NO_ID : s->ps.items[p_slot].id;
+	uint64_t g = g_slot == NO_SLOT ? NO_ID : s->gs.items[g_slot].id;
+	uint64_t offset = v->offset_of_null + (uint64_t)(uintptr_t)c->p;
+	uint64_t kind = c->kind, thread = c->m;
+	uint32_t m_slot = c->m_slot;
+	int64_t ns = c->ns;
 	/* Member by member: as one compound it would be cleared first, which takes longer than all the rest. */
-	e->ns = c->ns;
-	e->kind = c->kind;
-	e->wire = c->kind;
+	e->ns = ns;
+	e->kind = e->wire = (uint8_t)kind;
 	e->flags = force ? SONDE_TRACE_FORCED : 0;
 	e->g_before = e->g_after = e->p_before = e->p_after = 0;
-	e->generation = v->r->info.n_generations;
-	e->m = c->m;
-	e->m_slot = c->m_slot;
-	e->p_slot = m->p_slot;
-	e->g_slot = m->g_slot;
-	e->p = m->p_slot == NO_SLOT ? NO_ID : s->ps.items[m->p_slot].id;
-	e->g = m->g_slot == NO_SLOT ? NO_ID : s->gs.items[m->g_slot].id;
-	e->subject_g = e->subject_p = NO_ID;
+	e->generation = generation;
+	e->m = thread;
+	e->p = p;
+	e->g = g;
+	e->m_slot = m_slot;
+	e->p_slot = p_slot;
+	e->g_slot = g_slot;
 	e->subject_g_slot = e->subject_p_slot = NO_SLOT;
-	e->offset = v->r->source->start + (uint64_t)(c->p - v->r->source->data);
+	e->subject_g = e->subject_p = NO_ID;
+	e->offset = offset;
 	if (sonde_unlikely(!decode_args(c, e->args)))
 		return SONDE_TRACE_V2_UNREADABLE;
 	v->n_queued = 1;
 	v->next_queued = 0;
-	const struct sonde_trace_v2_try x = {
-		v, s, e, c->m_slot, (uint16_t)v->r->info.n_generations, force};
-	return sonde_trace_v2_handlers[c->kind](&x);
+	v->try.m_slot = m_slot;
+	v->try.force = force;
+	return sonde_trace_v2_handlers[kind](&v->try);
 }
 
 /* --- what comes next --- */
@@ -442,6 +449,10 @@ static void take_sample(struct sonde_trace_v2 *v)
 /* A generation was read: every thread to its first event. */
 static struct sonde_error *install(struct sonde_trace_v2 *v)
 {
+	const struct sonde_trace_source *source = v->r->source;
+	v->offset_of_null = source->start - (uint64_t)(uintptr_t)source->data;
+	v->try = (struct sonde_trace_v2_try){
+		.v = v, .s = &v->r->state, .e = &v->queue[0], .gen = v->r->info.n_generations};
 	for (uint32_t i = 0; i < v->cursors.n; i++) {
 		struct sonde_trace_v2_cursor *c = &v->cursors.items[i];
 		c->m_slot = c->m == NO_ID ? NO_SLOT : SONDE_TRACE_V2_M_LATER;

@@ -68,6 +68,18 @@ struct sonde_trace_v2_clock {
 		whole_ns_per_tick; /* where that is a whole number, as with the runtime's 64; else 0 */
 };
 
+struct sonde_trace_v2;
+
+/* One event on its way: a handler fills in *e what it is about, and changes the state. */
+struct sonde_trace_v2_try {
+	struct sonde_trace_v2 *v;
+	struct sonde_trace_state *s;
+	struct sonde_trace_event *e;
+	uint32_t m_slot;
+	uint32_t gen; /* the reader's number of the generation */
+	bool force;
+};
+
 enum { SONDE_TRACE_V2_MAX_QUEUE = 3 };
 
 struct sonde_trace_v2 {
@@ -94,6 +106,8 @@ struct sonde_trace_v2 {
 	/* Out of one event of the file may come three. */
 	struct sonde_trace_event queue[SONDE_TRACE_V2_MAX_QUEUE];
 	unsigned n_queued, next_queued;
+	struct sonde_trace_v2_try try;
+	uint64_t offset_of_null; /* a pointer into the window + this = an offset in the file */
 	uint64_t n_syncs;
 	bool no_memory; /* found out on the way; the next call fails */
 	uint32_t stw_kind; /* of the stop of the world that is open, interned */
@@ -152,16 +166,6 @@ enum sonde_trace_v2_step {
 	SONDE_TRACE_V2_WAIT, /* something else must come first; nothing has changed */
 	SONDE_TRACE_V2_WRONG, /* it contradicts the state, says v->why; nothing has changed */
 	SONDE_TRACE_V2_UNREADABLE, /* its arguments are no numbers, or it is of no type; nothing has changed */
-};
-
-/* One event on its way: a handler fills in *e what it is about, and changes the state. */
-struct sonde_trace_v2_try {
-	struct sonde_trace_v2 *v;
-	struct sonde_trace_state *s;
-	struct sonde_trace_event *e;
-	uint32_t m_slot;
-	uint16_t gen;
-	bool force;
 };
 
 typedef enum sonde_trace_v2_step (*sonde_trace_v2_handler)(const struct sonde_trace_v2_try *x);

@@ -72,27 +72,27 @@ static bool p_is(const struct sonde_trace_p *p, unsigned status)
 static bool g_succeeds(
 	const struct sonde_trace_v2_try *x, const struct sonde_trace_g *g, uint64_t seq)
 {
-	return (g->gen == x->gen && seq == g->seq + UINT64_C(1)) ||
+	return (g->gen == (uint16_t)x->gen && seq == g->seq + UINT64_C(1)) ||
 		g->status == SONDE_TRACE_G_UNDETERMINED;
 }
 
 static bool p_succeeds(
 	const struct sonde_trace_v2_try *x, const struct sonde_trace_p *p, uint64_t seq)
 {
-	return (p->gen == x->gen && seq == p->seq + UINT64_C(1)) ||
+	return (p->gen == (uint16_t)x->gen && seq == p->seq + UINT64_C(1)) ||
 		p->status == SONDE_TRACE_P_UNDETERMINED;
 }
 
 static void set_seq_g(const struct sonde_trace_v2_try *x, struct sonde_trace_g *g, uint64_t seq)
 {
 	g->seq = (uint32_t)seq;
-	g->gen = x->gen;
+	g->gen = (uint16_t)x->gen;
 }
 
 static void set_seq_p(const struct sonde_trace_v2_try *x, struct sonde_trace_p *p, uint64_t seq)
 {
 	p->seq = (uint32_t)seq;
-	p->gen = x->gen;
+	p->gen = (uint16_t)x->gen;
 }
 
 /* No thread but the event's has this goroutine: one that two had would be ended twice. */

@@ -111,12 +111,12 @@ static void test_catalogue(void)
 	for (unsigned i = 0; i < 256; i++) {
 		const struct sonde_trace_event_spec *s = &sonde_trace_event_specs[i];
 		unsigned names = s->names && *s->names;
-		for (const char *p = s->names; p && *p; p++)
+		for (const char *p = s->names ? s->names : ""; *p; p++)
 			names += *p == ' ';
 		CHECK_EQ(names, s->n_args);
 		if (s->name)
 			CHECK_EQ(sonde_trace_kind_find(s->name), i ? (int)i : -1);
-		CHECK(s->stack_arg < 0 || s->args[s->stack_arg] == 's');
+		CHECK(!s->args || s->stack_arg < 0 || s->args[s->stack_arg] == 's');
 	}
 	CHECK_EQ(sonde_trace_event_specs[SONDE_TRACE_GO_CREATE].stack_arg, 2);
 	CHECK_EQ(sonde_trace_event_specs[SONDE_TRACE_GO_CREATE].stack_args, 6);

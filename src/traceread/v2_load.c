@@ -480,9 +480,11 @@ static void cut_short(struct loading *l, size_t n, const struct sonde_trace_batc
 	struct sonde_trace_v2 *v = l->v;
 	uint64_t end = v->r->source->start + v->r->source->len;
 	bool lossy = v->lossy;
-	/* What is there of a batch is read. */
-	DAMAGE(v, TRUNCATED, v->offset, SONDE_TRACE_NO_ID, n ? 0 : end - v->offset,
-		"the file ends in the %s of a batch", n ? "middle" : "head");
+	/* What is there of a batch is read; what its head promises more is lost. */
+	uint64_t there = end - v->offset, lost = n ? n + head->size - there : there;
+	DAMAGE(v, TRUNCATED, v->offset, SONDE_TRACE_NO_ID, lost,
+		"the file ends in the %s of a batch: %" PRIu64 " bytes %s", n ? "middle" : "head",
+		lost, n ? "of it are missing" : "cannot be used");
 	if (v->r->info.version < 26 && l->gen && (n ? head->gen != l->gen : v->has_frequency))
 		v->lossy = lossy;
 }

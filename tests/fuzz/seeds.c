@@ -6,6 +6,7 @@
 #include "base/varint.h"
 #include "build.h"
 #include "build_cfi.h"
+#include "build_trace.h"
 #include "unwind/table.h"
 
 static const char *folder;
@@ -267,6 +268,26 @@ static void write_cfi_files(void)
 	}
 }
 
+static void write_traces(void)
+{
+	static const unsigned versions[] = {22, 23, 25, 26};
+	for (unsigned i = 0; i < 4; i++) {
+		sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
+		char name[16];
+		trace_everything(&b, versions[i]);
+		snprintf(name, sizeof(name), "all%u", versions[i]);
+		save("trace_v2", name, &b);
+		b.len = b.len * 2 / 3;
+		snprintf(name, sizeof(name), "cut%u", versions[i]);
+		save("trace_v2", name, &b);
+		/* Bytes out of the middle. */
+		memmove(b.data + b.len / 2, b.data + b.len / 2 + 20, b.len - b.len / 2 - 20);
+		b.len -= 20;
+		snprintf(name, sizeof(name), "hole%u", versions[i]);
+		save("trace_v2", name, &b);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -277,5 +298,6 @@ int main(int argc, char **argv)
 	write_buildinfo();
 	write_cfi();
 	write_cfi_files();
+	write_traces();
 	return 0;
 }

@@ -41,6 +41,7 @@ static void report_call(struct sonde_report *out, const struct sonde_core_thread
 	const char *module = m ? m->name : "?", *function = c->function ? c->function : "?";
 	sonde_report_item_begin(out);
 	sonde_report_field(out, "function", NULL, sonde_value_text(c->function));
+	sonde_report_field(out, "linkage_name", NULL, sonde_value_text(c->linkage_name));
 	sonde_report_field(out, "file", NULL, sonde_value_text(c->file));
 	sonde_report_field(
 		out, "line", NULL, c->line ? sonde_value_count(c->line) : sonde_value_none());

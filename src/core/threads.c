@@ -26,7 +26,8 @@ static bool end_at_go_top(struct sonde_core_threads *threads, struct sonde_core_
 	for (size_t i = 0; go && i < t->n_frames; i++) {
 		const struct sonde_walk_frame *f = &threads->frames.items[t->first_frame + i];
 		struct sonde_pcfunc function;
-		if (!sonde_go_function_at(go, sonde_walk_frame_lookup_pc(f), &function, NULL) ||
+		if (f->trampoline ||
+			!sonde_go_function_at(go, sonde_walk_frame_lookup_pc(f), &function, NULL) ||
 			(i + 1 < t->n_frames && f[1].trampoline))
 			continue;
 		bool top = function.flags & SONDE_FUNC_TOP_FRAME;

@@ -5,6 +5,7 @@
 #include "base/vec.h"
 #include "object/lines.h"
 #include "object/symtab.h"
+#include "symbol/demangle.h"
 
 enum { MAX_CALLS = 64 };
 
@@ -21,18 +22,20 @@ struct sonde_symbolizer {
 	struct sonde_debugfile_options debug;
 	struct sonde_notes *notes;
 	struct symbol_file_vec files;
+	struct sonde_demangler *demangler;
 };
 
 struct sonde_error *sonde_symbolizer_new(const struct sonde_debugfile_options *debug,
 	struct sonde_notes *notes, struct sonde_symbolizer **ret)
 {
-	struct sonde_symbolizer *s = sonde_new(struct sonde_symbolizer);
-	if (!s)
+	sonde_cleanup(sonde_symbolizer) struct sonde_symbolizer *s =
+		sonde_new(struct sonde_symbolizer);
+	if (!s || !(s->demangler = sonde_demangler_new()))
 		return &sonde_enomem;
 	if (debug)
 		s->debug = *debug;
 	s->notes = notes;
-	*ret = s;
+	*ret = sonde_take(s);
 	return NULL;
 }
 
@@ -48,6 +51,7 @@ void sonde_symbolizer_free(struct sonde_symbolizer *s)
 		sonde_elf_free(f->debug);
 	}
 	symbol_file_vec_deinit(&s->files);
+	sonde_demangler_free(s->demangler);
 	free(s);
 }
 
@@ -106,6 +110,17 @@ static const struct sonde_symbol *nearest(struct symbol_file *f, uint64_t addr)
 	return symbol || !f->symbols ? symbol : sonde_symtab_nearest(f->symbols, addr);
 }
 
+/* The names of a call; name is DWARF's (no namespace, no parameters) or NULL, linkage NULL where there is none. */
+static void name_call(struct sonde_symbolizer *s, struct sonde_symbol_call *call, const char *name,
+	const char *linkage)
+{
+	const char *readable = linkage ? sonde_demangle(s->demangler, linkage) : NULL;
+	call->function = readable ? readable : name ? name : linkage;
+	/* "raise" for gsignal is another name of the function, not its mangled one. */
+	bool mangled = linkage && linkage[0] == '_' && (linkage[1] == 'Z' || linkage[1] == 'R');
+	call->linkage_name = mangled && strcmp(linkage, call->function) ? linkage : NULL;
+}
+
 size_t sonde_symbolizer_calls(struct sonde_symbolizer *s, struct sonde_elf *elf, uint64_t addr,
 	struct sonde_symbol_call *calls, size_t max)
 {
@@ -114,13 +129,15 @@ size_t sonde_symbolizer_calls(struct sonde_symbolizer *s, struct sonde_elf *elf,
 	if (f && f->lines) {
 		struct sonde_line_frame frames[MAX_CALLS];
 		n = sonde_lines_frames(f->lines, addr, frames, MAX_CALLS);
-		for (size_t i = 0; i < n && i < max && i < MAX_CALLS; i++)
+		for (size_t i = 0; i < n && i < max && i < MAX_CALLS; i++) {
 			calls[i] = (struct sonde_symbol_call){
-				.function = text_or_null(frames[i].function),
 				.file = text_or_null(frames[i].file),
 				.line = frames[i].line,
 				.inlined = frames[i].is_inlined,
 			};
+			name_call(s, &calls[i], text_or_null(frames[i].function),
+				text_or_null(frames[i].linkage_name));
+		}
 	}
 	if (n > MAX_CALLS)
 		n = MAX_CALLS;
@@ -132,8 +149,9 @@ size_t sonde_symbolizer_calls(struct sonde_symbolizer *s, struct sonde_elf *elf,
 	const struct sonde_symbol *symbol = f ? nearest(f, addr) : NULL;
 	if (symbol && n <= max) {
 		calls[n - 1].offset = addr - symbol->addr;
-		if (!calls[n - 1].function)
-			calls[n - 1].function = symbol->name;
+		/* gcc gives functions of one file no linkage name. */
+		if (!calls[n - 1].function || !calls[n - 1].linkage_name)
+			name_call(s, &calls[n - 1], calls[n - 1].function, symbol->name);
 	}
 	return n;
 }

@@ -21,7 +21,9 @@ void sonde_symbolizer_free(struct sonde_symbolizer *s);
 SONDE_DEFINE_CLEANUP(sonde_symbolizer)
 
 struct sonde_symbol_call {
-	const char *function; /* NULL = unknown */
+	const char *function; /* as people write it; NULL = unknown */
+	const char
+		*linkage_name; /* as the linker knows it, where that is another name; else NULL */
 	const char *file; /* NULL = unknown */
 	uint32_t line; /* 0 = unknown */
 	bool inlined; /* into the next call */

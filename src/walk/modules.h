@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/notes.h"
 #include "base/vec.h"
+#include "object/cfi.h"
 #include "object/debugfile.h"
 #include "object/elf.h"
 #include "target/target.h"
@@ -27,7 +28,8 @@ struct sonde_walk_module {
 	struct sonde_elf *debug; /* its separate debug file, or NULL */
 	struct sonde_unwind_table *table; /* NULL: none, no_table says why */
 	const char *no_table;
-	bool loaded;
+	struct sonde_cfi *cfi; /* modules.c's: opened when one register's rules were asked for */
+	bool loaded, cfi_tried;
 };
 SONDE_DEFINE_VEC(sonde_walk_module_vec, struct sonde_walk_module)
 
@@ -52,3 +54,13 @@ struct sonde_walk_module *sonde_walk_modules_find(
 
 /* See to it that ->elf, ->bias, ->table are there as far as they can be. Never fails: no_table tells. */
 void sonde_walk_module_load(struct sonde_walk_modules *modules, struct sonde_walk_module *module);
+
+/* Whether the process could execute what is at addr. */
+bool sonde_walk_is_code(const struct sonde_walk_modules *modules, uint64_t addr);
+
+/*
+ * What the call-frame information says of one register (DWARF's number) at the run-time address addr: the tables know the
+ * frame pointer and the return address only. false: nothing is known of that address.
+ */
+bool sonde_walk_register_rule(struct sonde_walk_modules *modules, struct sonde_walk_module *module,
+	uint64_t addr, unsigned reg, struct sonde_cfi_value *ret);

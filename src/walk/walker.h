@@ -15,13 +15,16 @@ enum sonde_walk_how {
 	SONDE_WALK_START, /* the registers given */
 	SONDE_WALK_TABLE, /* by the callee's unwind table */
 	SONDE_WALK_FRAME_POINTER, /* the callee has none: by its frame pointer; a frame may be missing */
+	SONDE_WALK_INSTRUCTION, /* the callee has no table and was at its first instruction, or at ret */
 	SONDE_WALK_SIGNAL, /* interrupted by a signal, whose handler is the frame before */
 	SONDE_WALK_BAD_CALL, /* it called an address that is no code */
 };
 
 struct sonde_walk_frame {
 	uint64_t pc, sp; /* sp at pc */
+	uint64_t fp; /* frame pointer at pc; 0 where unknown */
 	uint8_t how;
+	bool has_fp;
 	bool trampoline; /* the kernel's return from a signal handler: what comes next was interrupted */
 	bool exact; /* pc is the instruction itself, no return address: look up pc, else pc - 1 */
 	uint32_t module; /* index in modules->all; UINT32_MAX = none */

@@ -7,6 +7,7 @@
 #include "build.h"
 #include "build_trace_v1.h"
 #include "build_cfi.h"
+#include "build_trace.h"
 #include "unwind/table.h"
 
 static const char *folder;
@@ -268,6 +269,7 @@ static void write_cfi_files(void)
 	}
 }
 
+<<<<<<< HEAD
 static void write_traces_v1(void)
 {
 	static const unsigned versions[] = {5, 7, 8, 9, 10, 11, 19, 21};
@@ -283,6 +285,25 @@ static void write_traces_v1(void)
 		b.len -= 7;
 		snprintf(name, sizeof(name), "damaged%u", versions[i]);
 		save("trace_v1", name, &b);
+=======
+static void write_traces(void)
+{
+	static const unsigned versions[] = {22, 23, 25, 26};
+	for (unsigned i = 0; i < 4; i++) {
+		sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
+		char name[16];
+		trace_everything(&b, versions[i]);
+		snprintf(name, sizeof(name), "all%u", versions[i]);
+		save("trace_v2", name, &b);
+		b.len = b.len * 2 / 3;
+		snprintf(name, sizeof(name), "cut%u", versions[i]);
+		save("trace_v2", name, &b);
+		/* Bytes out of the middle. */
+		memmove(b.data + b.len / 2, b.data + b.len / 2 + 20, b.len - b.len / 2 - 20);
+		b.len -= 20;
+		snprintf(name, sizeof(name), "hole%u", versions[i]);
+		save("trace_v2", name, &b);
+>>>>>>> main
 	}
 }
 
@@ -297,5 +318,6 @@ int main(int argc, char **argv)
 	write_cfi();
 	write_traces_v1();
 	write_cfi_files();
+	write_traces();
 	return 0;
 }

@@ -269,23 +269,6 @@ static void write_cfi_files(void)
 	}
 }
 
-<<<<<<< HEAD
-static void write_traces_v1(void)
-{
-	static const unsigned versions[] = {5, 7, 8, 9, 10, 11, 19, 21};
-	for (unsigned i = 0; i < SONDE_ARRAY_LEN(versions); i++) {
-		sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
-		char name[32];
-		build_v1_everything(&b, versions[i]);
-		snprintf(name, sizeof(name), "version%u", versions[i]);
-		save("trace_v1", name, &b);
-		/* Its tail lost, and other bytes in the middle. */
-		size_t half = b.len / 2;
-		memcpy(b.data + half, "it was not meant to be written here", 35);
-		b.len -= 7;
-		snprintf(name, sizeof(name), "damaged%u", versions[i]);
-		save("trace_v1", name, &b);
-=======
 static void write_traces(void)
 {
 	static const unsigned versions[] = {22, 23, 25, 26};
@@ -303,7 +286,24 @@ static void write_traces(void)
 		b.len -= 20;
 		snprintf(name, sizeof(name), "hole%u", versions[i]);
 		save("trace_v2", name, &b);
->>>>>>> main
+	}
+}
+
+static void write_traces_v1(void)
+{
+	static const unsigned versions[] = {5, 7, 8, 9, 10, 11, 19, 21};
+	for (unsigned i = 0; i < SONDE_ARRAY_LEN(versions); i++) {
+		sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
+		char name[32];
+		build_v1_everything(&b, versions[i]);
+		snprintf(name, sizeof(name), "version%u", versions[i]);
+		save("trace_v1", name, &b);
+		/* Its tail lost, and other bytes in the middle. */
+		size_t half = b.len / 2;
+		memcpy(b.data + half, "it was not meant to be written here", 35);
+		b.len -= 7;
+		snprintf(name, sizeof(name), "damaged%u", versions[i]);
+		save("trace_v1", name, &b);
 	}
 }
 
@@ -316,8 +316,8 @@ int main(int argc, char **argv)
 	write_cores();
 	write_buildinfo();
 	write_cfi();
-	write_traces_v1();
 	write_cfi_files();
 	write_traces();
+	write_traces_v1();
 	return 0;
 }

@@ -118,9 +118,8 @@ static void report_file(
 	sonde_report_line(out, "%s: %s, %s, %" PRIu32 " generations, %" PRIu64 " events", path,
 		whole ? "whole" : "damaged", format, info->n_generations, info->n_events);
 	if (sums.n_damages)
-		sonde_report_line(out,
-			"  %" PRIu64 " of %" PRIu64 " bytes lost, %" PRIu64 " events forced",
-			sums.lost_bytes, info->read_bytes, info->n_forced);
+		sonde_report_line(out, "  %" PRIu64 " bytes lost, %" PRIu64 " events forced",
+			sums.lost_bytes, info->n_forced);
 	if (info->n_clamped)
 		sonde_report_line(out,
 			"  %" PRIu64 " events were moved to keep the causal order, the farthest "

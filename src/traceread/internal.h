@@ -57,3 +57,6 @@ struct sonde_trace_place {
 /* List one. Never fails: what memory has no room for is counted. */
 void sonde_trace_damage_add(struct sonde_trace_reader *r, enum sonde_trace_damage_code code,
 	const struct sonde_trace_place *place, const char *fmt, ...) SONDE_PRINTF(4, 5);
+
+/* At the end: remarks for the tasks and regions that are open, for a trace may stop anywhere. */
+void sonde_trace_damage_add_open(struct sonde_trace_reader *r, uint64_t offset);

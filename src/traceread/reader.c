@@ -43,6 +43,26 @@ void sonde_trace_damage_add(struct sonde_trace_reader *r, enum sonde_trace_damag
 		(void)sonde_trace_damage_vec_push(&d->list, damage); /* it is counted anyway */
 }
 
+void sonde_trace_damage_add_open(struct sonde_trace_reader *r, uint64_t offset)
+{
+	const struct sonde_trace_state *s = &r->state;
+	struct sonde_trace_place place = {
+		offset, SONDE_TRACE_NO_ID, SONDE_TRACE_NO_ID, SONDE_TRACE_NO_ID, 0};
+	sonde_vec_foreach (task, &s->tasks)
+		if (task->is_open)
+			sonde_trace_damage_add(r, SONDE_TRACE_DAMAGE_OPEN_TASK, &place,
+				"task %" PRIu64 " '%s'", task->id,
+				sonde_trace_interned(r, task->name));
+	for (uint32_t slot = 0; slot < s->n_open_regions && slot < s->gs.n; slot++) {
+		const struct sonde_trace_region *region = sonde_trace_state_region(s, slot);
+		place.g = s->gs.items[slot].id;
+		for (; region; region = sonde_trace_state_outer_region(s, region))
+			sonde_trace_damage_add(r, SONDE_TRACE_DAMAGE_OPEN_REGION, &place,
+				"goroutine %" PRIu64 ": region '%s' of task %" PRIu64, place.g,
+				sonde_trace_interned(r, region->name), region->task);
+	}
+}
+
 /* --- opening --- */
 
 static struct sonde_error *not_a_trace(const struct sonde_trace_source *source)

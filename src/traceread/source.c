@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -16,6 +17,8 @@
 enum {
 	READ_BYTES = 256 << 10,
 	FOLLOW_MS = 100, /* between two looks at a file that grows */
+	RELEASE_ALIGN = 64 << 10, /* of any machine's page */
+	RELEASE_STEP = 1 << 20,
 };
 
 enum coding { PLAIN, GZIP, ZSTD };
@@ -190,7 +193,17 @@ struct sonde_error *sonde_trace_source_fill(struct sonde_trace_source *source, u
 
 void sonde_trace_source_drop(struct sonde_trace_source *source, uint64_t offset)
 {
-	if (source->is_whole || offset <= source->start)
+	if (source->is_whole) {
+		/* The pages stay in the page cache; they only stop counting as this process's. */
+		uint64_t end = offset & ~(uint64_t)(RELEASE_ALIGN - 1);
+		if (source->file && end > source->released + RELEASE_STEP) {
+			madvise((void *)(uintptr_t)(source->file->data + source->released),
+				end - source->released, MADV_DONTNEED);
+			source->released = end;
+		}
+		return;
+	}
+	if (offset <= source->start)
 		return;
 	uint64_t n = sonde_min(offset - source->start, source->len);
 	source->stream->skip += n;

@@ -16,6 +16,7 @@ struct sonde_trace_source {
 	bool is_whole; /* the window is all there is and never moves: mapped or in memory */
 	struct sonde_trace_source_stream *stream; /* owned; NULL where is_whole */
 	struct sonde_mapfile *file; /* owned; NULL where not mapped */
+	uint64_t released; /* bytes of the file whose pages were given back */
 	const struct sonde_log *log; /* borrowed */
 	char *name; /* owned; for messages */
 };

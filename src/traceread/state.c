@@ -76,8 +76,11 @@ static void index_remove(struct sonde_trace_index *x, const void *items, size_t 
 	uint64_t id, uint32_t slot)
 {
 	uint32_t mask = x->cap - 1, gap = index_home(x, id);
-	while (x->entries[gap].slot != slot)
+	while (x->entries[gap].slot != slot) {
+		if (x->entries[gap].slot == NO_SLOT)
+			return; /* it is not there */
 		gap = (gap + 1) & mask;
+	}
 	for (uint32_t i = (gap + 1) & mask; x->entries[i].slot != NO_SLOT; i = (i + 1) & mask) {
 		uint64_t other;
 		memcpy(&other, (const char *)items + x->entries[i].slot * item_bytes,

@@ -41,7 +41,7 @@ enum sonde_trace_event_flag {
  * it (g_after SONDE_TRACE_G_NONE); the next one that begins may have it.
  */
 struct sonde_trace_event {
-	int64_t ns; /* strictly increasing over the stream, as Go computes it */
+	int64_t ns; /* as Go computes it: strictly increasing; before 1.22 it may also stay the same */
 	uint8_t kind; /* enum sonde_trace_kind */
 	uint8_t wire; /* the type as the file has it; 0 where SONDE_TRACE_MADE */
 	uint8_t flags; /* enum sonde_trace_event_flag */

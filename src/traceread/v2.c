@@ -13,7 +13,7 @@
 
 enum { EXPLAINED_THREADS = 4, NO_EVENT = 0xff };
 
-/* Arguments behind the time, by type; NO_EVENT: no timed event. */
+/* Arguments behind the time, by type; NO_EVENT: no event of a thread. */
 static const uint8_t n_args_of[256] = {
 	[0 ... 255] = NO_EVENT,
 #define SONDE_TRACE_EVENT(kind, wire, name, since, args, names, has_time) \
@@ -21,11 +21,17 @@ static const uint8_t n_args_of[256] = {
 #include "traceformat/events.def"
 };
 
-/* Bits of arguments that are strings and stacks, by kind: 0 for most. */
-static inline bool has_ids(unsigned kind)
-{
-	return sonde_trace_event_specs[kind].string_args | sonde_trace_event_specs[kind].stack_args;
-}
+/* Arguments that are strings (bits 0 to 3) and stacks (bits 4 to 7), by kind. */
+#define HAS(args, i, letter) \
+	(sizeof(args) > (i) + 1 && (args)[sizeof(args) > (i) ? (i) : 0] == (letter))
+#define BITS(args, letter)                                                              \
+	(HAS(args, 0, letter) | HAS(args, 1, letter) << 1 | HAS(args, 2, letter) << 2 | \
+		HAS(args, 3, letter) << 3)
+static const uint8_t id_args[256] = {
+#define SONDE_TRACE_EVENT(kind, wire, name, since, args, names, has_time) \
+	[wire] = BITS(args, 'S') | (BITS(args, 's') | BITS(args, 'N')) << 4,
+#include "traceformat/events.def"
+};
 
 static struct sonde_error *open(struct sonde_trace_reader *r)
 {
@@ -64,45 +70,6 @@ static void v2_free(struct sonde_trace_reader *r)
 
 /* --- the events of a thread --- */
 
-/* A varint of which at least 10 bytes are there; NULL where it is none. */
-static inline const uint8_t *fast_varint(const uint8_t *p, uint64_t *ret)
-{
-	uint64_t v = p[0];
-	if (v < 0x80) {
-		*ret = v;
-		return p + 1;
-	}
-	if (p[1] < 0x80) {
-		*ret = (v & 0x7f) | (uint64_t)p[1] << 7;
-		return p + 2;
-	}
-	if (p[2] < 0x80) {
-		*ret = (v & 0x7f) | (uint64_t)(p[1] & 0x7f) << 7 | (uint64_t)p[2] << 14;
-		return p + 3;
-	}
-	size_t n = sonde_trace_varint_decode_slow(p, p + SONDE_TRACE_MAX_VARINT_BYTES, ret);
-	return n ? p + n : NULL;
-}
-
-/* The event at c->p; NULL where it cannot be read. Returns what follows it. */
-static inline const uint8_t *decode(struct sonde_trace_v2_cursor *c, uint64_t *dticks)
-{
-	const uint8_t *p = c->p;
-	unsigned n = n_args_of[*p];
-	c->kind = *p;
-	c->args[0] = c->args[1] = c->args[2] = c->args[3] = 0;
-	if (sonde_unlikely(c->end - p < SONDE_TRACE_MAX_EVENT_BYTES)) {
-		size_t bytes = sonde_trace_event_decode(p, c->end, &c->kind, dticks, c->args);
-		return bytes ? p + bytes : NULL;
-	}
-	if (n == NO_EVENT)
-		return NULL;
-	p = fast_varint(p + 1, dticks);
-	for (unsigned i = 0; p && i < n; i++)
-		p = fast_varint(p, &c->args[i]);
-	return p;
-}
-
 /* The event at c->p is none: the rest of its batch is lost. */
 static void skip_batch(struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c)
 {
@@ -123,7 +90,7 @@ static void skip_batch(struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c
 		sonde_trace_damage_add(v->r, SONDE_TRACE_DAMAGE_BAD_BATCH, &place,
 			"%s cannot be read: the rest of the batch, %" PRIu64 " bytes, is left out",
 			sonde_trace_kind_name(*c->p), place.bytes);
-	c->p = c->end;
+	c->p = c->next = c->end;
 }
 
 /* Move on to the thread's next batch; false where there is none. */
@@ -132,7 +99,7 @@ static bool next_batch(struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c
 	if (!c->next_batch)
 		return false;
 	const struct sonde_trace_v2_batch *b = &v->batches.items[c->next_batch - 1];
-	int64_t ns = sonde_trace_v2_to_ns(v->ns_per_tick, b->ticks);
+	int64_t ns = sonde_trace_v2_to_ns(&v->clock, b->ticks);
 	if (!first && ns < c->ns) {
 		struct sonde_trace_place place = {b->offset, c->m, NO_ID, NO_ID, 0};
 		sonde_trace_damage_add(v->r, SONDE_TRACE_DAMAGE_TIME, &place,
@@ -140,30 +107,34 @@ static bool next_batch(struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c
 			(uint64_t)c->ns - (uint64_t)ns);
 	}
 	c->ns = ns;
-	c->p = sonde_trace_v2_at(v, b->offset);
+	c->p = c->next = sonde_trace_v2_at(v, b->offset);
 	c->end = c->p + b->size;
 	c->batch_cut = b->cut;
 	c->next_batch = b->next;
 	return true;
 }
 
-/* Decode the thread's next event; false at its end. */
-static bool next_event(struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c)
+/* What comes behind c->next on this thread: its kind and its time; false at the end. */
+static inline bool next_event(struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c)
 {
 	uint64_t dticks = 0;
 	for (;;) {
-		while (sonde_unlikely(c->p == c->end))
-			if (!next_batch(v, c, c->p == NULL))
+		while (sonde_unlikely(c->next == c->end))
+			if (!next_batch(v, c, c->next == NULL))
 				return false;
-		const uint8_t *next = decode(c, &dticks);
-		if (sonde_likely(next != NULL)) {
-			c->at = c->p;
-			c->p = next;
-			break;
+		const uint8_t *p = c->p = c->next;
+		c->kind = *p;
+		if (sonde_likely(c->end - p > SONDE_TRACE_MAX_VARINT_BYTES)) {
+			c->args = sonde_trace_v2_varint(p + 1, &dticks);
+		} else {
+			size_t n = sonde_trace_varint_decode(p + 1, c->end, &dticks);
+			c->args = n ? p + 1 + n : NULL;
 		}
+		if (sonde_likely(c->args != NULL))
+			break;
 		skip_batch(v, c);
 	}
-	c->ns = (int64_t)((uint64_t)c->ns + (uint64_t)sonde_trace_v2_to_ns(v->ns_per_tick, dticks));
+	c->ns = (int64_t)((uint64_t)c->ns + (uint64_t)sonde_trace_v2_to_ns(&v->clock, dticks));
 	return true;
 }
 
@@ -185,7 +156,7 @@ static size_t sift_up(struct sonde_trace_v2_place *heap, size_t i)
 	return i;
 }
 
-static void sift_down(struct sonde_trace_v2_place *heap, size_t n, size_t i)
+static inline void sift_down(struct sonde_trace_v2_place *heap, size_t n, size_t i)
 {
 	for (;;) {
 		size_t min = i, left = 2 * i + 1;
@@ -222,7 +193,7 @@ static void heap_sort(struct sonde_trace_v2_heap *heap)
 }
 
 /* The event of place i was taken: on to the thread's next one. */
-static void move_on(struct sonde_trace_v2 *v, size_t i)
+static inline void move_on(struct sonde_trace_v2 *v, size_t i)
 {
 	struct sonde_trace_v2_place *heap = v->heap.items;
 	struct sonde_trace_v2_cursor *c = &v->cursors.items[heap[i].cursor];
@@ -231,8 +202,79 @@ static void move_on(struct sonde_trace_v2 *v, size_t i)
 		return;
 	}
 	heap[i].ns = c->ns;
-	if (sift_up(heap, i) == i)
-		sift_down(heap, v->heap.n, i);
+	if (sonde_unlikely(i) && sift_up(heap, i) != i)
+		return;
+	sift_down(heap, v->heap.n, i);
+}
+
+/* --- one event --- */
+
+/* The arguments at c->args; those that the event does not have are 0. */
+static inline bool decode_args(struct sonde_trace_v2_cursor *c, uint64_t args[SONDE_TRACE_MAX_ARGS])
+{
+	unsigned n = n_args_of[c->kind];
+	const uint8_t *p = c->args;
+	args[0] = args[1] = args[2] = args[3] = 0;
+	if (sonde_unlikely(c->end - p < SONDE_TRACE_MAX_EVENT_BYTES)) {
+		uint64_t dticks;
+		size_t bytes = sonde_trace_event_decode(c->p, c->end, &c->kind, &dticks, args);
+		c->next = c->p + bytes;
+		return bytes;
+	}
+	if (sonde_unlikely(n == NO_EVENT))
+		return false;
+	for (unsigned i = 0; i < n && p; i++)
+		p = sonde_trace_v2_varint(p, &args[i]);
+	c->next = p;
+	return p;
+}
+
+/* Try the cursor's event; c->next moves behind it. force: what does not fit is made to fit, and it always advances. */
+static inline enum sonde_trace_v2_step advance(
+	struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c, bool force)
+{
+	struct sonde_trace_state *s = &v->r->state;
+	struct sonde_trace_event *e = &v->queue[0];
+	const struct sonde_trace_m *m = &v->nobody;
+	if (sonde_unlikely(c->m_slot == SONDE_TRACE_V2_M_LATER)) {
+		uint32_t slot = sonde_trace_state_find_m(s, c->m);
+		c->m_slot = slot == NO_SLOT ? sonde_trace_state_add_m(s, c->m) : slot;
+		v->no_memory |= c->m_slot == NO_SLOT;
+	}
+	if (c->m_slot == NO_SLOT)
+		v->nobody = (struct sonde_trace_m){NO_ID, NO_SLOT, NO_SLOT};
+	else
+		m = &s->ms.items[c->m_slot];
+	/* All loads first, then all stores: the compiler may not move one past the other. */
+	uint32_t p_slot = m->p_slot, g_slot = m->g_slot, generation = v->try.gen;
+	uint64_t p = p_slot == NO_SLOT ? NO_ID : s->ps.items[p_slot].id;
+	uint64_t g = g_slot == NO_SLOT ? NO_ID : s->gs.items[g_slot].id;
+	uint64_t offset = v->offset_of_null + (uint64_t)(uintptr_t)c->p;
+	uint64_t kind = c->kind, thread = c->m;
+	uint32_t m_slot = c->m_slot;
+	int64_t ns = c->ns;
+	/* Member by member: as one compound it would be cleared first, which takes longer than all the rest. */
+	e->ns = ns;
+	e->kind = e->wire = (uint8_t)kind;
+	e->flags = force ? SONDE_TRACE_FORCED : 0;
+	e->g_before = e->g_after = e->p_before = e->p_after = 0;
+	e->generation = generation;
+	e->m = thread;
+	e->p = p;
+	e->g = g;
+	e->m_slot = m_slot;
+	e->p_slot = p_slot;
+	e->g_slot = g_slot;
+	e->subject_g_slot = e->subject_p_slot = NO_SLOT;
+	e->subject_g = e->subject_p = NO_ID;
+	e->offset = offset;
+	if (sonde_unlikely(!decode_args(c, e->args)))
+		return SONDE_TRACE_V2_UNREADABLE;
+	v->n_queued = 1;
+	v->next_queued = 0;
+	v->try.m_slot = m_slot;
+	v->try.force = force;
+	return sonde_trace_v2_handlers[kind](&v->try);
 }
 
 /* --- what comes next --- */
@@ -244,22 +286,26 @@ static size_t explain(const struct sonde_trace_v2 *v, const struct sonde_trace_v
 	const struct sonde_trace_state *s = &v->r->state;
 	const char *args = sonde_trace_event_specs[c->kind].args;
 	char about[96] = "";
-	if (*args == 'g') {
-		uint32_t slot = sonde_trace_state_find_g(s, c->args[0]);
+	uint64_t arg[SONDE_TRACE_MAX_ARGS] = {0}, dticks;
+	uint8_t kind;
+	if (!sonde_trace_event_decode(c->p, c->end, &kind, &dticks, arg)) {
+		args = "";
+	} else if (*args == 'g') {
+		uint32_t slot = sonde_trace_state_find_g(s, arg[0]);
 		const struct sonde_trace_g *g = slot == NO_SLOT ? NULL : &s->gs.items[slot];
 		snprintf(about, sizeof(about),
-			" of goroutine %" PRIu64 " (seq %" PRIu64 "), which is %s", c->args[0],
-			args[1] == 'q' ? c->args[1] : 0,
+			" of goroutine %" PRIu64 " (seq %" PRIu64 "), which is %s", arg[0],
+			args[1] == 'q' ? arg[1] : 0,
 			g ? sonde_trace_g_status_name(g->status) : "not there");
 		if (g)
 			snprintf(about + strlen(about), sizeof(about) - strlen(about),
 				" (seq %" PRIu32 ")", g->seq);
 	} else if (*args == 'p') {
-		uint32_t slot = sonde_trace_state_find_p(s, c->args[0]);
+		uint32_t slot = sonde_trace_state_find_p(s, arg[0]);
 		const struct sonde_trace_p *p = slot == NO_SLOT ? NULL : &s->ps.items[slot];
 		snprintf(about, sizeof(about),
-			" of proc %" PRIu64 " (seq %" PRIu64 "), which is %s", c->args[0],
-			args[1] == 'q' ? c->args[1] : 0,
+			" of proc %" PRIu64 " (seq %" PRIu64 "), which is %s", arg[0],
+			args[1] == 'q' ? arg[1] : 0,
 			p ? sonde_trace_p_status_name(p->status) : "not there");
 		if (p)
 			snprintf(about + strlen(about), sizeof(about) - strlen(about),
@@ -302,39 +348,56 @@ static void force(struct sonde_trace_v2 *v, size_t i, bool stuck)
 {
 	struct sonde_trace_v2_cursor *c = &v->cursors.items[v->heap.items[i].cursor];
 	list_forced(v, c, stuck);
-	(void)sonde_trace_v2_advance(v, c, true);
+	(void)advance(v, c, true);
 	v->r->info.n_forced++;
 	move_on(v, i);
 }
 
-/* Take one event of a thread to the queue. */
-static void take_event(struct sonde_trace_v2 *v)
+/* The event of place i did not simply go ahead. true: it was dealt with. */
+static bool settle(struct sonde_trace_v2 *v, size_t i, enum sonde_trace_v2_step step)
 {
-	struct sonde_trace_v2_cursor *cursors = v->cursors.items;
-	enum sonde_trace_v2_step step =
-		sonde_trace_v2_advance(v, &cursors[v->heap.items[0].cursor], false);
-	if (sonde_likely(step == SONDE_TRACE_V2_OK)) {
-		move_on(v, 0);
-		return;
+	if (step == SONDE_TRACE_V2_UNREADABLE) {
+		v->n_queued = v->next_queued = 0;
+		skip_batch(v, &v->cursors.items[v->heap.items[i].cursor]);
+		move_on(v, i);
+		return true;
 	}
 	if (step == SONDE_TRACE_V2_WRONG && !v->lossy) {
-		force(v, 0, false);
-		return;
+		force(v, i, false);
+		return true;
 	}
+	return false;
+}
+
+/* The top of the heap cannot go ahead: the others, in the order of time; then by force. */
+static void take_another(struct sonde_trace_v2 *v, enum sonde_trace_v2_step step)
+{
+	struct sonde_trace_v2_cursor *cursors = v->cursors.items;
+	if (settle(v, 0, step))
+		return;
 	heap_sort(&v->heap);
 	for (size_t i = 1; i < v->heap.n; i++) {
-		step = sonde_trace_v2_advance(v, &cursors[v->heap.items[i].cursor], false);
+		step = advance(v, &cursors[v->heap.items[i].cursor], false);
 		if (step == SONDE_TRACE_V2_OK) {
 			move_on(v, i);
 			return;
 		}
-		if (step == SONDE_TRACE_V2_WRONG && !v->lossy) {
-			force(v, i, false);
+		if (settle(v, i, step))
 			return;
-		}
 	}
-	step = sonde_trace_v2_advance(v, &cursors[v->heap.items[0].cursor], false);
+	step = advance(v, &cursors[v->heap.items[0].cursor], false);
 	force(v, 0, step == SONDE_TRACE_V2_WAIT);
+}
+
+/* Take one event of a thread to the queue; where it cannot be read, none. */
+static inline void take_event(struct sonde_trace_v2 *v)
+{
+	struct sonde_trace_v2_cursor *c = &v->cursors.items[v->heap.items[0].cursor];
+	enum sonde_trace_v2_step step = advance(v, c, false);
+	if (sonde_likely(step == SONDE_TRACE_V2_OK))
+		move_on(v, 0);
+	else
+		take_another(v, step);
 }
 
 static void blank_event(struct sonde_trace_v2 *v, unsigned kind, int64_t ns)
@@ -386,6 +449,10 @@ static void take_sample(struct sonde_trace_v2 *v)
 /* A generation was read: every thread to its first event. */
 static struct sonde_error *install(struct sonde_trace_v2 *v)
 {
+	const struct sonde_trace_source *source = v->r->source;
+	v->offset_of_null = source->start - (uint64_t)(uintptr_t)source->data;
+	v->try = (struct sonde_trace_v2_try){
+		.v = v, .s = &v->r->state, .e = &v->queue[0], .gen = v->r->info.n_generations};
 	for (uint32_t i = 0; i < v->cursors.n; i++) {
 		struct sonde_trace_v2_cursor *c = &v->cursors.items[i];
 		c->m_slot = c->m == NO_ID ? NO_SLOT : SONDE_TRACE_V2_M_LATER;
@@ -396,55 +463,40 @@ static struct sonde_error *install(struct sonde_trace_v2 *v)
 			return &sonde_enomem;
 		sift_up(v->heap.items, v->heap.n - 1);
 	}
-	take_sync(v, sonde_trace_v2_to_ns(v->ns_per_tick, v->min_ticks));
+	take_sync(v, sonde_trace_v2_to_ns(&v->clock, v->min_ticks));
 	return NULL;
-}
-
-/* At the end: what was not closed. Remarks, for a trace may stop anywhere. */
-static void list_open(struct sonde_trace_v2 *v)
-{
-	struct sonde_trace_reader *r = v->r;
-	const struct sonde_trace_state *s = &r->state;
-	struct sonde_trace_place place = {v->offset, NO_ID, NO_ID, NO_ID, 0};
-	sonde_vec_foreach (task, &s->tasks)
-		if (task->is_open)
-			sonde_trace_damage_add(r, SONDE_TRACE_DAMAGE_OPEN_TASK, &place,
-				"task %" PRIu64 " '%s'", task->id,
-				sonde_trace_interned(r, task->name));
-	for (uint32_t slot = 0; slot < s->n_open_regions && slot < s->gs.n; slot++) {
-		const struct sonde_trace_region *region = sonde_trace_state_region(s, slot);
-		place.g = s->gs.items[slot].id;
-		for (; region; region = sonde_trace_state_outer_region(s, region))
-			sonde_trace_damage_add(r, SONDE_TRACE_DAMAGE_OPEN_REGION, &place,
-				"goroutine %" PRIu64 ": region '%s' of task %" PRIu64, place.g,
-				sonde_trace_interned(r, region->name), region->task);
-	}
 }
 
 /* --- handing out --- */
 
-static void check_ids(struct sonde_trace_v2 *v, const struct sonde_trace_event *e)
+static void list_unknown(
+	struct sonde_trace_v2 *v, const struct sonde_trace_event *e, unsigned arg, bool stack)
 {
-	const struct sonde_trace_event_spec *spec = &sonde_trace_event_specs[e->kind];
 	struct sonde_trace_place place = {e->offset, e->m, e->p, e->g, 0};
-	for (unsigned i = 0; i < spec->n_args; i++) {
-		uint64_t id = e->args[i];
-		if (id && spec->string_args >> i & 1 && !sonde_trace_v2_find(&v->strings, id))
-			sonde_trace_damage_add(v->r, SONDE_TRACE_DAMAGE_UNKNOWN_STRING, &place,
-				"%s names string %" PRIu64 ", which is not there", spec->name, id);
-		if (id && spec->stack_args >> i & 1 && !sonde_trace_v2_find(&v->stacks, id))
-			sonde_trace_damage_add(v->r, SONDE_TRACE_DAMAGE_UNKNOWN_STACK, &place,
-				"%s names stack %" PRIu64 ", which is not there", spec->name, id);
+	sonde_trace_damage_add(v->r,
+		stack ? SONDE_TRACE_DAMAGE_UNKNOWN_STACK : SONDE_TRACE_DAMAGE_UNKNOWN_STRING,
+		&place, "%s names %s %" PRIu64 ", which is not there",
+		sonde_trace_kind_name(e->kind), stack ? "stack" : "string", e->args[arg]);
+}
+
+static inline void check_ids(
+	struct sonde_trace_v2 *v, const struct sonde_trace_event *e, unsigned bits)
+{
+	for (; bits; bits &= bits - 1) {
+		unsigned bit = (unsigned)__builtin_ctz(bits);
+		uint64_t id = e->args[bit & 3];
+		const struct sonde_trace_v2_table *t = bit & 4 ? &v->stacks : &v->strings;
+		if (id && !(id < t->n_dense && t->dense[id]) && !sonde_trace_v2_find(t, id))
+			list_unknown(v, e, bit & 3, bit & 4);
 	}
 }
 
-static const struct sonde_trace_event *hand_out(struct sonde_trace_v2 *v)
+static inline const struct sonde_trace_event *hand_out(struct sonde_trace_v2 *v)
 {
 	struct sonde_trace_reader *r = v->r;
 	struct sonde_trace_event *e = &v->queue[v->next_queued++];
 	int64_t last = r->last_ns == INT64_MIN ? 0 : r->last_ns;
-	if (has_ids(e->kind))
-		check_ids(v, e);
+	check_ids(v, e, id_args[e->kind]);
 	if (e->ns <= last) {
 		int64_t ns = last == INT64_MAX ? last : last + 1;
 		if (e->ns < last && !(e->flags & SONDE_TRACE_MADE)) {
@@ -489,7 +541,7 @@ static struct sonde_error *next(struct sonde_trace_reader *r, const struct sonde
 				continue;
 			}
 			v->ended = true;
-			list_open(v);
+			sonde_trace_damage_add_open(v->r, v->offset);
 			take_sync(v, r->last_ns);
 		}
 	}

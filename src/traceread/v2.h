@@ -1,5 +1,6 @@
 /* src/traceread/v2.h: the formats from 1.22 on: one generation in memory at a time. Only for traceread/v2*. */
 #pragma once
+#include <string.h>
 #include "base/map.h"
 #include "traceread/internal.h"
 #include "traceread/source.h"
@@ -41,10 +42,10 @@ SONDE_DEFINE_VEC(sonde_trace_v2_samples, struct sonde_trace_v2_sample)
 
 /* A thread's batches and the event that comes next in them. */
 struct sonde_trace_v2_cursor {
-	const uint8_t *p, *end; /* in the current batch, behind the event */
-	const uint8_t *at; /* the event */
+	const uint8_t *p, *end; /* the event that comes next, and the end of its batch */
+	const uint8_t *args; /* of the event: they are decoded when its turn has come */
+	const uint8_t *next; /* behind it; known once it was tried */
 	int64_t ns;
-	uint64_t args[SONDE_TRACE_MAX_ARGS];
 	uint64_t m;
 	uint32_t m_slot; /* SONDE_TRACE_V2_M_LATER: not looked up yet */
 	uint32_t next_batch; /* index + 1 */
@@ -59,6 +60,25 @@ struct sonde_trace_v2_place {
 	uint32_t cursor;
 };
 SONDE_DEFINE_VEC(sonde_trace_v2_heap, struct sonde_trace_v2_place)
+
+/* How ticks become nanoseconds. */
+struct sonde_trace_v2_clock {
+	double ns_per_tick;
+	uint64_t
+		whole_ns_per_tick; /* where that is a whole number, as with the runtime's 64; else 0 */
+};
+
+struct sonde_trace_v2;
+
+/* One event on its way: a handler fills in *e what it is about, and changes the state. */
+struct sonde_trace_v2_try {
+	struct sonde_trace_v2 *v;
+	struct sonde_trace_state *s;
+	struct sonde_trace_event *e;
+	uint32_t m_slot;
+	uint32_t gen; /* the reader's number of the generation */
+	bool force;
+};
 
 enum { SONDE_TRACE_V2_MAX_QUEUE = 3 };
 
@@ -80,12 +100,14 @@ struct sonde_trace_v2 {
 	struct sonde_trace_v2_samples samples;
 	size_t next_sample;
 	bool has_frequency, has_clock;
-	double ns_per_tick;
+	struct sonde_trace_v2_clock clock;
 	uint64_t min_ticks, clock_ticks;
 
 	/* Out of one event of the file may come three. */
 	struct sonde_trace_event queue[SONDE_TRACE_V2_MAX_QUEUE];
 	unsigned n_queued, next_queued;
+	struct sonde_trace_v2_try try;
+	uint64_t offset_of_null; /* a pointer into the window + this = an offset in the file */
 	uint64_t n_syncs;
 	bool no_memory; /* found out on the way; the next call fails */
 	uint32_t stw_kind; /* of the stop of the world that is open, interned */
@@ -104,11 +126,38 @@ static inline const uint8_t *sonde_trace_v2_at(const struct sonde_trace_v2 *v, u
 	return v->r->source->data + (offset - v->r->source->start);
 }
 
-static inline int64_t sonde_trace_v2_to_ns(double ns_per_tick, uint64_t ticks)
+static inline int64_t sonde_trace_v2_to_ns(const struct sonde_trace_v2_clock *clock, uint64_t ticks)
 {
+	/* Exact in either way, and a third of the time. */
+	if (sonde_likely(clock->whole_ns_per_tick && ticks < UINT64_C(1) << 32))
+		return (int64_t)(ticks * clock->whole_ns_per_tick);
 	/* Go converts by cvttsd2sq, for which what does not fit is the smallest number. */
-	double ns = (double)ticks * ns_per_tick;
+	double ns = (double)ticks * clock->ns_per_tick;
 	return ns < 9223372036854775808.0 ? (int64_t)ns : INT64_MIN;
+}
+
+/*
+ * A varint of which at least 10 bytes are there; NULL where it is none. Up to 8 bytes without a branch on their number,
+ * which nothing can predict.
+ */
+static inline const uint8_t *sonde_trace_v2_varint(const uint8_t *p, uint64_t *ret)
+{
+	uint64_t x, stop;
+	if (*p < 0x80) {
+		*ret = *p;
+		return p + 1;
+	}
+	memcpy(&x, p, sizeof(x)); /* little-endian, as all machines that sonde runs on */
+	stop = ~x & UINT64_C(0x8080808080808080);
+	if (sonde_unlikely(!stop)) {
+		size_t n = sonde_trace_varint_decode_slow(p, p + SONDE_TRACE_MAX_VARINT_BYTES, ret);
+		return n ? p + n : NULL;
+	}
+	x &= stop ^ (stop - 1);
+	x = (x & UINT64_C(0x007f007f007f007f)) | (x & UINT64_C(0x7f007f007f007f00)) >> 1;
+	x = (x & UINT64_C(0x00003fff00003fff)) | (x & UINT64_C(0x3fff00003fff0000)) >> 2;
+	*ret = (x & UINT64_C(0x0fffffff)) | (x & UINT64_C(0x0fffffff00000000)) >> 4;
+	return p + (__builtin_ctzll(stop) >> 3) + 1;
 }
 
 /* v2_order.c: what an event does. */
@@ -116,8 +165,8 @@ enum sonde_trace_v2_step {
 	SONDE_TRACE_V2_OK, /* it is in the queue */
 	SONDE_TRACE_V2_WAIT, /* something else must come first; nothing has changed */
 	SONDE_TRACE_V2_WRONG, /* it contradicts the state, says v->why; nothing has changed */
+	SONDE_TRACE_V2_UNREADABLE, /* its arguments are no numbers, or it is of no type; nothing has changed */
 };
 
-/* Try the cursor's event. force: what does not fit is made to fit, and it always advances. */
-enum sonde_trace_v2_step sonde_trace_v2_advance(
-	struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c, bool force);
+typedef enum sonde_trace_v2_step (*sonde_trace_v2_handler)(const struct sonde_trace_v2_try *x);
+extern const sonde_trace_v2_handler sonde_trace_v2_handlers[256]; /* by kind */

@@ -235,7 +235,7 @@ static void read_sync(struct batch *b)
 				"two frequencies in a generation: the first counts");
 		} else if (frequency) {
 			v->has_frequency = true;
-			v->ns_per_tick = 1.0 / ((double)frequency / 1e9);
+			v->clock.ns_per_tick = 1.0 / ((double)frequency / 1e9);
 		}
 	}
 }
@@ -343,7 +343,9 @@ static struct sonde_error *look(struct loading *l, uint64_t offset,
 	*ret = *n || cut ? FOUND_CUT : FOUND_FOREIGN;
 	if (!*n)
 		return NULL;
-	if (!plausible_gen(l, head->gen)) {
+	/* The runtime writes every size in 10 bytes: among such, a shorter one is chance. */
+	bool chance = !head->padded && l->v->padded && l->v->r->info.n_batches;
+	if (chance || !plausible_gen(l, head->gen)) {
 		*ret = FOUND_FOREIGN;
 		return NULL;
 	}
@@ -381,6 +383,23 @@ static struct sonde_error *is_batch(struct loading *l, uint64_t offset, bool *re
 	return NULL;
 }
 
+/* Move *at to the next batch, or to the end. */
+static struct sonde_error *find_batch(struct loading *l, uint64_t *at)
+{
+	struct sonde_trace_source *source = l->v->r->source;
+	for (bool found = false;; ++*at) {
+		SONDE_TRY(sonde_trace_source_fill(source, *at + 1));
+		if (*at >= source->start + source->len)
+			return NULL;
+		uint8_t first = *sonde_trace_v2_at(l->v, *at);
+		if (first != SONDE_TRACE_EVENT_BATCH && first != SONDE_TRACE_EXPERIMENTAL_BATCH)
+			continue;
+		SONDE_TRY(is_batch(l, *at, &found));
+		if (found)
+			return NULL;
+	}
+}
+
 /*
  * At v->offset stands nothing that fits. What was there may have begun within the last batch (bytes were cut out of its
  * middle): look for the next batch from its beginning on. v->offset moves to it, or to the end.
@@ -388,24 +407,13 @@ static struct sonde_error *is_batch(struct loading *l, uint64_t offset, bool *re
 static struct sonde_error *resync(struct loading *l)
 {
 	struct sonde_trace_v2 *v = l->v;
-	struct sonde_trace_source *source = v->r->source;
 	uint64_t bad = v->offset, at = l->last_batch ? l->last_payload + 1 : bad + 1;
-	for (bool found = false;; at++) {
-		SONDE_TRY(sonde_trace_source_fill(source, at + 1));
-		if (at >= source->start + source->len)
-			break;
-		uint8_t first = *sonde_trace_v2_at(v, at);
-		if (first != SONDE_TRACE_EVENT_BATCH && first != SONDE_TRACE_EXPERIMENTAL_BATCH)
-			continue;
-		SONDE_TRY(is_batch(l, at, &found));
-		if (found)
-			break;
-	}
+	SONDE_TRY(find_batch(l, &at));
 	if (at < bad) { /* within the last batch: it is shorter than it said */
 		struct sonde_trace_v2_batch *last = &v->batches.items[l->last_batch - 1];
 		last->size = (uint32_t)(at - last->offset);
 		last->cut = true;
-		DAMAGE(v, BAD_BATCH, at, SONDE_TRACE_NO_ID, bad - at,
+		DAMAGE(v, BAD_BATCH, at, SONDE_TRACE_NO_ID, 0,
 			"bytes are missing in the middle of a batch that began at %" PRIu64,
 			last->offset);
 	} else {
@@ -414,6 +422,36 @@ static struct sonde_error *resync(struct loading *l)
 	}
 	v->offset = at;
 	l->last_batch = 0;
+	return NULL;
+}
+
+/* Whether at the offset there is what may follow: another batch, an end mark, the end. */
+static struct sonde_error *can_follow(struct loading *l, uint64_t offset, bool *ret)
+{
+	struct sonde_trace_batch_head head;
+	size_t n;
+	enum found found;
+	SONDE_TRY(look(l, offset, &head, &n, &found));
+	*ret = found != FOUND_FOREIGN;
+	return NULL;
+}
+
+/*
+ * A short head, or the one byte of an end mark, may be chance: what stands behind it must fit. An end mark that is not
+ * the last byte is looked at only where the next bytes are there already: a trace that is followed must not wait.
+ */
+static struct sonde_error *make_sure(
+	struct loading *l, const struct sonde_trace_batch_head *head, size_t n, enum found *found)
+{
+	const struct sonde_trace_source *source = l->v->r->source;
+	uint64_t behind = l->v->offset + (*found == FOUND_MARK ? 1 : n + head->size);
+	bool fits = true;
+	if ((*found == FOUND_BATCH && !head->padded) ||
+		(*found == FOUND_MARK &&
+			behind + SONDE_TRACE_MAX_HEAD_BYTES <= source->start + source->len))
+		SONDE_TRY(can_follow(l, behind, &fits));
+	if (!fits)
+		*found = FOUND_FOREIGN;
 	return NULL;
 }
 
@@ -442,8 +480,11 @@ static void cut_short(struct loading *l, size_t n, const struct sonde_trace_batc
 	struct sonde_trace_v2 *v = l->v;
 	uint64_t end = v->r->source->start + v->r->source->len;
 	bool lossy = v->lossy;
-	DAMAGE(v, TRUNCATED, v->offset, SONDE_TRACE_NO_ID, end - v->offset,
-		"the file ends in the %s of a batch", n ? "middle" : "head");
+	/* What is there of a batch is read; what its head promises more is lost. */
+	uint64_t there = end - v->offset, lost = n ? n + head->size - there : there;
+	DAMAGE(v, TRUNCATED, v->offset, SONDE_TRACE_NO_ID, lost,
+		"the file ends in the %s of a batch: %" PRIu64 " bytes %s", n ? "middle" : "head",
+		lost, n ? "of it are missing" : "cannot be used");
 	if (v->r->info.version < 26 && l->gen && (n ? head->gen != l->gen : v->has_frequency))
 		v->lossy = lossy;
 }
@@ -467,6 +508,33 @@ static bool take_batch(
 	return true;
 }
 
+/*
+ * A batch reaches behind the end. Where others stand within it, its size is what is wrong; else the trace was cut, and
+ * *stop.
+ */
+static struct sonde_error *take_cut(
+	struct loading *l, struct sonde_trace_batch_head *head, size_t n, bool *stop)
+{
+	struct sonde_trace_v2 *v = l->v;
+	uint64_t begin = v->offset, at = begin + 1, end = v->r->source->start + v->r->source->len;
+	SONDE_TRY(find_batch(l, &at));
+	bool mine = n && (!l->gen || head->gen == l->gen) && at > begin + n;
+	*stop = at == end;
+	if (*stop)
+		cut_short(l, n, head);
+	else
+		DAMAGE(v, BAD_BATCH, begin, SONDE_TRACE_NO_ID, mine ? 0 : at - begin,
+			"a batch of a wrong size: another begins %" PRIu64 " bytes behind it",
+			at - begin);
+	if (mine && !*stop)
+		head->size = (uint32_t)sonde_min(at - begin - n, (uint64_t)head->size);
+	if (mine && !take_batch(l, head, n, true))
+		return &sonde_enomem;
+	v->offset = at;
+	l->last_batch = 0;
+	return NULL;
+}
+
 static struct sonde_error *load_batches(struct loading *l)
 {
 	struct sonde_trace_v2 *v = l->v;
@@ -479,6 +547,7 @@ static struct sonde_error *load_batches(struct loading *l)
 			!sonde_log_progress(source->log, "reading", v->offset, source->len))
 			return sonde_error_new(SONDE_INTERRUPTED, "%s: interrupted", source->name);
 		SONDE_TRY(look(l, v->offset, &head, &n, &found));
+		SONDE_TRY(make_sure(l, &head, n, &found));
 		switch (found) {
 		case FOUND_MARK:
 			l->have_end = stop = l->gen != 0;
@@ -488,11 +557,7 @@ static struct sonde_error *load_batches(struct loading *l)
 			SONDE_TRY(resync(l));
 			break;
 		case FOUND_CUT:
-			cut_short(l, n, &head);
-			if (n && (!l->gen || head.gen == l->gen) && !take_batch(l, &head, n, true))
-				return &sonde_enomem;
-			v->offset = source->start + source->len;
-			stop = true;
+			SONDE_TRY(take_cut(l, &head, n, &stop));
 			break;
 		case FOUND_BATCH:
 			if (l->gen && head.gen != l->gen) {
@@ -544,22 +609,26 @@ static void check_clock(struct loading *l)
 	struct sonde_trace_v2 *v = l->v;
 	struct sonde_trace_info *info = &v->r->info;
 	if (!v->has_frequency) {
-		if (!v->ns_per_tick)
-			v->ns_per_tick = USUAL_NS_PER_TICK;
+		if (!v->clock.ns_per_tick)
+			v->clock.ns_per_tick = USUAL_NS_PER_TICK;
 		DAMAGE(v, NO_FREQUENCY, v->offset, SONDE_TRACE_NO_ID, 0,
 			"generation %" PRIu64 " has no frequency: %g ns a tick taken; "
 			"the trace was not stopped, or was cut",
-			l->gen, v->ns_per_tick);
+			l->gen, v->clock.ns_per_tick);
 	}
 	if (info->version >= 25 && !v->has_clock)
 		DAMAGE(v, NO_CLOCK, v->offset, SONDE_TRACE_NO_ID, 0,
 			"generation %" PRIu64 " has no clock snapshot", l->gen);
-	info->ns_per_tick = v->ns_per_tick;
+	info->ns_per_tick = v->clock.ns_per_tick;
+	v->clock.whole_ns_per_tick = 0;
+	if (info->ns_per_tick >= 1 && info->ns_per_tick <= 1 << 20 &&
+		(double)(uint64_t)info->ns_per_tick == info->ns_per_tick)
+		v->clock.whole_ns_per_tick = (uint64_t)info->ns_per_tick;
 	if (v->has_clock && !info->has_clock) {
 		info->has_clock = true;
-		info->clock_ns = sonde_trace_v2_to_ns(v->ns_per_tick, v->clock_ticks);
+		info->clock_ns = sonde_trace_v2_to_ns(&v->clock, v->clock_ticks);
 	} else if (v->has_clock) {
-		info->clock_ns = sonde_trace_v2_to_ns(v->ns_per_tick, v->clock_ticks);
+		info->clock_ns = sonde_trace_v2_to_ns(&v->clock, v->clock_ticks);
 	}
 }
 
@@ -581,7 +650,7 @@ static struct sonde_error *finish(struct loading *l)
 		return &sonde_enomem;
 	check_stacks(v);
 	sonde_vec_foreach (sample, &v->samples)
-		sample->ns = sonde_trace_v2_to_ns(v->ns_per_tick, sample->ticks);
+		sample->ns = sonde_trace_v2_to_ns(&v->clock, sample->ticks);
 	sonde_vec_sort(&v->samples, by_ns);
 	info->largest_generation_bytes =
 		sonde_max(info->largest_generation_bytes, v->offset - l->start);

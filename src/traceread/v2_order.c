@@ -13,24 +13,14 @@
 #define NO_SLOT SONDE_TRACE_NO_SLOT
 #define NO_ID SONDE_TRACE_NO_ID
 
-/* One event on its way: handlers fill *e, and change *m, the thread that it happened on. */
-struct step {
-	struct sonde_trace_v2 *v;
-	struct sonde_trace_state *s;
-	struct sonde_trace_event *e;
-	uint32_t m_slot;
-	uint16_t gen;
-	bool force;
-};
-
-static struct sonde_trace_m *thread(const struct step *x)
+static struct sonde_trace_m *thread(const struct sonde_trace_v2_try *x)
 {
 	return x->m_slot == NO_SLOT ? &x->v->nobody : &x->s->ms.items[x->m_slot];
 }
 
 /* Remember why, for the caller to list; WRONG. */
 SONDE_PRINTF(2, 3)
-static enum sonde_trace_v2_step wrong(const struct step *x, const char *fmt, ...)
+static enum sonde_trace_v2_step wrong(const struct sonde_trace_v2_try *x, const char *fmt, ...)
 {
 	va_list args;
 	va_start(args, fmt);
@@ -40,7 +30,7 @@ static enum sonde_trace_v2_step wrong(const struct step *x, const char *fmt, ...
 }
 
 SONDE_PRINTF(2, 3)
-static enum sonde_trace_v2_step wait(const struct step *x, const char *fmt, ...)
+static enum sonde_trace_v2_step wait(const struct sonde_trace_v2_try *x, const char *fmt, ...)
 {
 	(void)x;
 	(void)fmt;
@@ -79,34 +69,46 @@ static bool p_is(const struct sonde_trace_p *p, unsigned status)
 }
 
 /* Whether seq is the one behind that of the state, in this generation. */
-static bool g_succeeds(const struct step *x, const struct sonde_trace_g *g, uint64_t seq)
+static bool g_succeeds(
+	const struct sonde_trace_v2_try *x, const struct sonde_trace_g *g, uint64_t seq)
 {
-	return (g->gen == x->gen && seq == g->seq + UINT64_C(1)) ||
+	return (g->gen == (uint16_t)x->gen && seq == g->seq + UINT64_C(1)) ||
 		g->status == SONDE_TRACE_G_UNDETERMINED;
 }
 
-static bool p_succeeds(const struct step *x, const struct sonde_trace_p *p, uint64_t seq)
+static bool p_succeeds(
+	const struct sonde_trace_v2_try *x, const struct sonde_trace_p *p, uint64_t seq)
 {
-	return (p->gen == x->gen && seq == p->seq + UINT64_C(1)) ||
+	return (p->gen == (uint16_t)x->gen && seq == p->seq + UINT64_C(1)) ||
 		p->status == SONDE_TRACE_P_UNDETERMINED;
 }
 
-static void set_seq_g(const struct step *x, struct sonde_trace_g *g, uint64_t seq)
+static void set_seq_g(const struct sonde_trace_v2_try *x, struct sonde_trace_g *g, uint64_t seq)
 {
 	g->seq = (uint32_t)seq;
-	g->gen = x->gen;
+	g->gen = (uint16_t)x->gen;
 }
 
-static void set_seq_p(const struct step *x, struct sonde_trace_p *p, uint64_t seq)
+static void set_seq_p(const struct sonde_trace_v2_try *x, struct sonde_trace_p *p, uint64_t seq)
 {
 	p->seq = (uint32_t)seq;
-	p->gen = x->gen;
+	p->gen = (uint16_t)x->gen;
+}
+
+/* No thread but the event's has this goroutine: one that two had would be ended twice. */
+static void unbind_g(const struct sonde_trace_v2_try *x, uint32_t slot)
+{
+	for (uint32_t i = 0; i < x->s->ms.n; i++)
+		if (x->s->ms.items[i].g_slot == slot && i != x->m_slot)
+			x->s->ms.items[i].g_slot = NO_SLOT;
 }
 
 /* The event changes goroutine slot to `status`. */
-static void move_g(
-	struct sonde_trace_event *e, struct sonde_trace_g *g, uint32_t slot, unsigned status)
+static void move_g(const struct sonde_trace_v2_try *x, struct sonde_trace_event *e,
+	struct sonde_trace_g *g, uint32_t slot, unsigned status)
 {
+	if (sonde_unlikely(x->force || g->status == SONDE_TRACE_G_UNDETERMINED))
+		unbind_g(x, slot);
 	e->subject_g = g->id;
 	e->subject_g_slot = slot;
 	e->g_before = g->status;
@@ -122,14 +124,14 @@ static void move_p(
 	e->p_after = p->status = (uint8_t)status;
 }
 
-static bool out_of_memory(const struct step *x)
+static bool out_of_memory(const struct sonde_trace_v2_try *x)
 {
 	x->v->no_memory = true;
 	return false;
 }
 
 /* The slot of a goroutine, made where it is not there. */
-static bool have_g(const struct step *x, uint64_t id, uint32_t *slot)
+static bool have_g(const struct sonde_trace_v2_try *x, uint64_t id, uint32_t *slot)
 {
 	*slot = sonde_trace_state_find_g(x->s, id);
 	if (*slot == NO_SLOT)
@@ -137,7 +139,7 @@ static bool have_g(const struct step *x, uint64_t id, uint32_t *slot)
 	return *slot != NO_SLOT || out_of_memory(x);
 }
 
-static bool have_p(const struct step *x, uint64_t id, uint32_t *slot)
+static bool have_p(const struct sonde_trace_v2_try *x, uint64_t id, uint32_t *slot)
 {
 	*slot = sonde_trace_state_find_p(x->s, id);
 	if (*slot == NO_SLOT)
@@ -146,7 +148,7 @@ static bool have_p(const struct step *x, uint64_t id, uint32_t *slot)
 }
 
 /* Of forced events: nothing else holds what they bind, and what the thread held before is let go. */
-static void force_free_g(const struct step *x, uint32_t slot)
+static void force_free_g(const struct sonde_trace_v2_try *x, uint32_t slot)
 {
 	struct sonde_trace_m *m = thread(x);
 	if (m->g_slot != NO_SLOT && m->g_slot != slot)
@@ -156,7 +158,7 @@ static void force_free_g(const struct step *x, uint32_t slot)
 			other->g_slot = NO_SLOT;
 }
 
-static void force_free_p(const struct step *x, uint32_t slot)
+static void force_free_p(const struct sonde_trace_v2_try *x, uint32_t slot)
 {
 	struct sonde_trace_m *m = thread(x);
 	if (m->p_slot != NO_SLOT && m->p_slot != slot)
@@ -166,14 +168,14 @@ static void force_free_p(const struct step *x, uint32_t slot)
 			other->p_slot = NO_SLOT;
 }
 
-static void bind_g(const struct step *x, uint32_t slot)
+static void bind_g(const struct sonde_trace_v2_try *x, uint32_t slot)
 {
 	if (sonde_unlikely(x->force))
 		force_free_g(x, slot);
 	thread(x)->g_slot = slot;
 }
 
-static void bind_p(const struct step *x, uint32_t slot)
+static void bind_p(const struct sonde_trace_v2_try *x, uint32_t slot)
 {
 	if (sonde_unlikely(x->force))
 		force_free_p(x, slot);
@@ -183,7 +185,7 @@ static void bind_p(const struct step *x, uint32_t slot)
 /* --- processors --- */
 
 /* A processor's status that says its thread is gone, while it was seen to enter a system call: the event is that thread's. */
-static bool take_context_of(const struct step *x, uint32_t p_slot)
+static bool take_context_of(const struct sonde_trace_v2_try *x, uint32_t p_slot)
 {
 	for (uint32_t i = 0; i < x->s->ms.n; i++) {
 		const struct sonde_trace_m *m = &x->s->ms.items[i];
@@ -200,7 +202,7 @@ static bool take_context_of(const struct step *x, uint32_t p_slot)
 	return false;
 }
 
-static enum sonde_trace_v2_step proc_status(const struct step *x)
+static enum sonde_trace_v2_step proc_status(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint64_t id = e->args[0], status = e->args[1];
@@ -236,7 +238,7 @@ static enum sonde_trace_v2_step proc_status(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step proc_start(const struct step *x)
+static enum sonde_trace_v2_step proc_start(const struct sonde_trace_v2_try *x)
 {
 	uint64_t id = x->e->args[0], seq = x->e->args[1];
 	uint32_t slot = sonde_trace_state_find_p(x->s, id);
@@ -257,7 +259,7 @@ static enum sonde_trace_v2_step proc_start(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step proc_stop(const struct step *x)
+static enum sonde_trace_v2_step proc_stop(const struct sonde_trace_v2_try *x)
 {
 	uint32_t slot = x->e->p_slot;
 	NEED(slot != NO_SLOT, "ProcStop for a proc that doesn't exist: the thread has none");
@@ -273,7 +275,7 @@ static enum sonde_trace_v2_step proc_stop(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step proc_steal(const struct step *x)
+static enum sonde_trace_v2_step proc_steal(const struct sonde_trace_v2_try *x)
 {
 	uint64_t id = x->e->args[0], seq = x->e->args[1], from = x->e->args[2];
 	uint32_t slot = sonde_trace_state_find_p(x->s, id), m_slot = NO_SLOT;
@@ -315,7 +317,7 @@ static enum sonde_trace_v2_step proc_steal(const struct step *x)
 
 /* A goroutine in a system call, told of from another thread than its own. */
 static enum sonde_trace_v2_step status_elsewhere(
-	const struct step *x, uint32_t g_slot, uint64_t mid)
+	const struct sonde_trace_v2_try *x, uint32_t g_slot, uint64_t mid)
 {
 	struct sonde_trace_event *e = x->e;
 	uint32_t m_slot = sonde_trace_state_find_m(x->s, mid);
@@ -332,7 +334,7 @@ static enum sonde_trace_v2_step status_elsewhere(
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step go_status(const struct step *x)
+static enum sonde_trace_v2_step go_status(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint64_t id = e->args[0], mid = e->args[1], status = e->args[2];
@@ -368,10 +370,14 @@ static enum sonde_trace_v2_step go_status(const struct step *x)
 	if (!known && !have_g(x, id, &slot))
 		return SONDE_TRACE_V2_WRONG;
 	struct sonde_trace_g *g = &x->s->gs.items[slot];
-	move_g(e, g, slot, (unsigned)status);
+	move_g(x, e, g, slot, (unsigned)status);
 	if (!known)
 		e->g_before = first ? SONDE_TRACE_G_UNDETERMINED : SONDE_TRACE_G_NONE;
 	set_seq_g(x, g, 0);
+	if (thread(x)->g_slot == slot)
+		thread(x)->g_slot = NO_SLOT;
+	if (status == SONDE_TRACE_G_RUNNING || syscall)
+		unbind_g(x, slot);
 	if (status == SONDE_TRACE_G_RUNNING || here)
 		bind_g(x, slot);
 	if (elsewhere) {
@@ -382,15 +388,15 @@ static enum sonde_trace_v2_step go_status(const struct step *x)
 				out_of_memory(x);
 				return SONDE_TRACE_V2_WRONG;
 			}
-			x->s->ms.items[m_slot].g_slot = slot;
 		}
+		x->s->ms.items[m_slot].g_slot = slot;
 		e->m = mid;
 		e->m_slot = m_slot;
 	}
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step go_create(const struct step *x)
+static enum sonde_trace_v2_step go_create(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint64_t id = e->args[0];
@@ -407,7 +413,9 @@ static enum sonde_trace_v2_step go_create(const struct step *x)
 	if (!have_g(x, id, &slot))
 		return SONDE_TRACE_V2_WRONG;
 	struct sonde_trace_g *g = &x->s->gs.items[slot];
-	move_g(e, g, slot,
+	if (sonde_unlikely(thread(x)->g_slot == slot)) /* forced: it was there, and made itself */
+		thread(x)->g_slot = NO_SLOT;
+	move_g(x, e, g, slot,
 		e->kind == SONDE_TRACE_GO_CREATE_BLOCKED ? SONDE_TRACE_G_WAITING
 							 : SONDE_TRACE_G_RUNNABLE);
 	set_seq_g(x, g, 0);
@@ -418,7 +426,7 @@ static enum sonde_trace_v2_step go_create(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step go_create_syscall(const struct step *x)
+static enum sonde_trace_v2_step go_create_syscall(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint64_t id = e->args[0];
@@ -430,7 +438,7 @@ static enum sonde_trace_v2_step go_create_syscall(const struct step *x)
 	if (!have_g(x, id, &slot))
 		return SONDE_TRACE_V2_WRONG;
 	struct sonde_trace_g *g = &x->s->gs.items[slot];
-	move_g(e, g, slot, SONDE_TRACE_G_SYSCALL);
+	move_g(x, e, g, slot, SONDE_TRACE_G_SYSCALL);
 	set_seq_g(x, g, 0);
 	bind_g(x, slot);
 	sonde_trace_damage_add(x->v->r, SONDE_TRACE_DAMAGE_NO_ENTRY,
@@ -440,7 +448,7 @@ static enum sonde_trace_v2_step go_create_syscall(const struct step *x)
 }
 
 /* The goroutine that runs ends, yields or blocks. */
-static enum sonde_trace_v2_step go_stop_exec(const struct step *x)
+static enum sonde_trace_v2_step go_stop_exec(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint32_t slot = e->g_slot;
@@ -453,19 +461,19 @@ static enum sonde_trace_v2_step go_stop_exec(const struct step *x)
 	thread(x)->g_slot = NO_SLOT;
 	switch (e->kind) {
 	case SONDE_TRACE_GO_DESTROY:
-		move_g(e, g, slot, SONDE_TRACE_G_NONE);
+		move_g(x, e, g, slot, SONDE_TRACE_G_NONE);
 		sonde_trace_state_remove_g(x->s, slot);
 		break;
 	case SONDE_TRACE_GO_STOP:
-		move_g(e, g, slot, SONDE_TRACE_G_RUNNABLE);
+		move_g(x, e, g, slot, SONDE_TRACE_G_RUNNABLE);
 		break;
 	default:
-		move_g(e, g, slot, SONDE_TRACE_G_WAITING);
+		move_g(x, e, g, slot, SONDE_TRACE_G_WAITING);
 	}
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step go_start(const struct step *x)
+static enum sonde_trace_v2_step go_start(const struct sonde_trace_v2_try *x)
 {
 	uint64_t id = x->e->args[0], seq = x->e->args[1];
 	uint32_t slot = sonde_trace_state_find_g(x->s, id);
@@ -482,13 +490,13 @@ static enum sonde_trace_v2_step go_start(const struct step *x)
 		return SONDE_TRACE_V2_WRONG;
 	}
 	struct sonde_trace_g *g = &x->s->gs.items[slot];
-	move_g(x->e, g, slot, SONDE_TRACE_G_RUNNING);
+	move_g(x, x->e, g, slot, SONDE_TRACE_G_RUNNING);
 	set_seq_g(x, g, seq);
 	bind_g(x, slot);
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step go_unblock(const struct step *x)
+static enum sonde_trace_v2_step go_unblock(const struct sonde_trace_v2_try *x)
 {
 	uint64_t id = x->e->args[0], seq = x->e->args[1];
 	uint32_t slot = sonde_trace_state_find_g(x->s, id);
@@ -500,19 +508,18 @@ static enum sonde_trace_v2_step go_unblock(const struct step *x)
 			return SONDE_TRACE_V2_WAIT;
 	} else if (!have_g(x, id, &slot)) {
 		return SONDE_TRACE_V2_WRONG;
-	} else {
-		sonde_vec_foreach (m, &x->s->ms)
-			if (m->g_slot == slot)
-				m->g_slot = NO_SLOT;
+	} else if (thread(x)->g_slot == slot) {
+		thread(x)->g_slot = NO_SLOT;
 	}
 	struct sonde_trace_g *g = &x->s->gs.items[slot];
-	move_g(x->e, g, slot, SONDE_TRACE_G_RUNNABLE);
+	move_g(x, x->e, g, slot, SONDE_TRACE_G_RUNNABLE);
 	set_seq_g(x, g, seq);
 	return SONDE_TRACE_V2_OK;
 }
 
 /* An event that the reader makes of another: nothing of it stands in the file. */
-static struct sonde_trace_event *make_event(const struct step *x, unsigned at, unsigned kind)
+static struct sonde_trace_event *make_event(
+	const struct sonde_trace_v2_try *x, unsigned at, unsigned kind)
 {
 	struct sonde_trace_event *e = &x->v->queue[at];
 	*e = *x->e;
@@ -528,7 +535,7 @@ static struct sonde_trace_event *make_event(const struct step *x, unsigned at, u
 }
 
 /* The running goroutine gives the thread to another: unblock it, block or end, start it. */
-static enum sonde_trace_v2_step go_switch(const struct step *x)
+static enum sonde_trace_v2_step go_switch(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint64_t next = e->args[0], seq = e->args[1];
@@ -548,13 +555,13 @@ static enum sonde_trace_v2_step go_switch(const struct step *x)
 		return SONDE_TRACE_V2_WRONG;
 	struct sonde_trace_g *g = &x->s->gs.items[slot];
 	bool destroy = e->kind == SONDE_TRACE_GO_SWITCH_DESTROY;
-	move_g(e, g, slot, SONDE_TRACE_G_RUNNABLE);
+	move_g(x, e, g, slot, SONDE_TRACE_G_RUNNABLE);
 	set_seq_g(x, g, seq);
 	struct sonde_trace_event *stop =
 		make_event(x, 1, destroy ? SONDE_TRACE_GO_DESTROY : SONDE_TRACE_GO_BLOCK);
 	struct sonde_trace_event *start = make_event(x, 2, SONDE_TRACE_GO_START);
 	if (current != NO_SLOT && current != slot) {
-		move_g(stop, &x->s->gs.items[current], current,
+		move_g(x, stop, &x->s->gs.items[current], current,
 			destroy ? SONDE_TRACE_G_NONE : SONDE_TRACE_G_WAITING);
 		if (destroy)
 			sonde_trace_state_remove_g(x->s, current);
@@ -563,7 +570,7 @@ static enum sonde_trace_v2_step go_switch(const struct step *x)
 	start->g_slot = NO_SLOT;
 	start->args[0] = next;
 	start->args[1] = seq;
-	move_g(start, g, slot, SONDE_TRACE_G_RUNNING);
+	move_g(x, start, g, slot, SONDE_TRACE_G_RUNNING);
 	thread(x)->g_slot = NO_SLOT;
 	bind_g(x, slot);
 	x->v->n_queued = 3;
@@ -572,7 +579,7 @@ static enum sonde_trace_v2_step go_switch(const struct step *x)
 
 /* --- system calls --- */
 
-static enum sonde_trace_v2_step syscall_begin(const struct step *x)
+static enum sonde_trace_v2_step syscall_begin(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	NEED_USER();
@@ -591,11 +598,11 @@ static enum sonde_trace_v2_step syscall_begin(const struct step *x)
 		move_p(e, p, e->p_slot, SONDE_TRACE_P_SYSCALL);
 		set_seq_p(x, p, e->args[0]);
 	}
-	move_g(e, g, e->g_slot, SONDE_TRACE_G_SYSCALL);
+	move_g(x, e, g, e->g_slot, SONDE_TRACE_G_SYSCALL);
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step syscall_end(const struct step *x)
+static enum sonde_trace_v2_step syscall_end(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	NEED_USER();
@@ -612,11 +619,11 @@ static enum sonde_trace_v2_step syscall_end(const struct step *x)
 			sonde_trace_p_status_name(p->status));
 		move_p(e, p, e->p_slot, SONDE_TRACE_P_RUNNING);
 	}
-	move_g(e, g, e->g_slot, SONDE_TRACE_G_RUNNING);
+	move_g(x, e, g, e->g_slot, SONDE_TRACE_G_RUNNING);
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step syscall_end_blocked(const struct step *x)
+static enum sonde_trace_v2_step syscall_end_blocked(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	bool holds =
@@ -635,12 +642,12 @@ static enum sonde_trace_v2_step syscall_end_blocked(const struct step *x)
 	NEED(g_is(g, SONDE_TRACE_G_SYSCALL),
 		"GoSyscallEndBlocked by goroutine %" PRIu64 " that's %s, not in a syscall", g->id,
 		sonde_trace_g_status_name(g->status));
-	move_g(e, g, e->g_slot, SONDE_TRACE_G_RUNNABLE);
+	move_g(x, e, g, e->g_slot, SONDE_TRACE_G_RUNNABLE);
 	thread(x)->g_slot = NO_SLOT;
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step destroy_syscall(const struct step *x)
+static enum sonde_trace_v2_step destroy_syscall(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	NEED_M();
@@ -667,39 +674,39 @@ static enum sonde_trace_v2_step destroy_syscall(const struct step *x)
 		x->v->n_queued = 2;
 	}
 	thread(x)->g_slot = NO_SLOT;
-	move_g(e, g, e->g_slot, SONDE_TRACE_G_NONE);
+	move_g(x, e, g, e->g_slot, SONDE_TRACE_G_NONE);
 	sonde_trace_state_remove_g(x->s, e->g_slot);
 	return SONDE_TRACE_V2_OK;
 }
 
 /* --- annotations and metrics --- */
 
-static enum sonde_trace_v2_step annotation(const struct step *x)
+static enum sonde_trace_v2_step annotation(const struct sonde_trace_v2_try *x)
 {
 	NEED_USER();
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step heap_metric(const struct step *x)
+static enum sonde_trace_v2_step heap_metric(const struct sonde_trace_v2_try *x)
 {
 	NEED_M();
 	NEED_P();
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step alloc_free(const struct step *x)
+static enum sonde_trace_v2_step alloc_free(const struct sonde_trace_v2_try *x)
 {
 	NEED_M();
 	return SONDE_TRACE_V2_OK;
 }
 
-static bool interned(const struct step *x, uint64_t string, uint32_t *ret)
+static bool interned(const struct sonde_trace_v2_try *x, uint64_t string, uint32_t *ret)
 {
 	*ret = sonde_trace_intern(x->v->r, string);
 	return *ret != UINT32_MAX || out_of_memory(x);
 }
 
-static enum sonde_trace_v2_step task_begin(const struct step *x)
+static enum sonde_trace_v2_step task_begin(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint64_t id = e->args[0];
@@ -719,7 +726,7 @@ static enum sonde_trace_v2_step task_begin(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step task_end(const struct step *x)
+static enum sonde_trace_v2_step task_end(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	NEED_USER();
@@ -735,7 +742,7 @@ static enum sonde_trace_v2_step task_end(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step region_begin(const struct step *x)
+static enum sonde_trace_v2_step region_begin(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint32_t name;
@@ -751,8 +758,8 @@ static enum sonde_trace_v2_step region_begin(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static void list_region(const struct step *x, uint32_t name, const struct sonde_trace_region *inner,
-	const char *what)
+static void list_region(const struct sonde_trace_v2_try *x, uint32_t name,
+	const struct sonde_trace_region *inner, const char *what)
 {
 	const struct sonde_trace_event *e = x->e;
 	sonde_trace_damage_add(x->v->r, SONDE_TRACE_DAMAGE_REGION,
@@ -764,7 +771,7 @@ static void list_region(const struct step *x, uint32_t name, const struct sonde_
 }
 
 /* Misuse is listed here, and gone around: it says nothing about the rest of the trace. */
-static enum sonde_trace_v2_step region_end(const struct step *x)
+static enum sonde_trace_v2_step region_end(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	uint32_t name;
@@ -787,7 +794,7 @@ static enum sonde_trace_v2_step region_end(const struct step *x)
 
 /* --- ranges --- */
 
-static enum sonde_trace_v2_step go_range_begin(const struct step *x)
+static enum sonde_trace_v2_step go_range_begin(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	bool stw = e->kind == SONDE_TRACE_STW_BEGIN;
@@ -804,7 +811,7 @@ static enum sonde_trace_v2_step go_range_begin(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step go_range_active(const struct step *x)
+static enum sonde_trace_v2_step go_range_active(const struct sonde_trace_v2_try *x)
 {
 	uint32_t slot = sonde_trace_state_find_g(x->s, x->e->args[0]);
 	bool first = x->v->gen == x->v->first_gen;
@@ -820,7 +827,7 @@ static enum sonde_trace_v2_step go_range_active(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step go_range_end(const struct step *x)
+static enum sonde_trace_v2_step go_range_end(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_event *e = x->e;
 	bool stw = e->kind == SONDE_TRACE_STW_END;
@@ -837,7 +844,7 @@ static enum sonde_trace_v2_step go_range_end(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step sweep_begin(const struct step *x)
+static enum sonde_trace_v2_step sweep_begin(const struct sonde_trace_v2_try *x)
 {
 	NEED_M();
 	NEED_P();
@@ -850,7 +857,7 @@ static enum sonde_trace_v2_step sweep_begin(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step sweep_active(const struct step *x)
+static enum sonde_trace_v2_step sweep_active(const struct sonde_trace_v2_try *x)
 {
 	uint32_t slot = sonde_trace_state_find_p(x->s, x->e->args[0]);
 	bool first = x->v->gen == x->v->first_gen;
@@ -865,7 +872,7 @@ static enum sonde_trace_v2_step sweep_active(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-static enum sonde_trace_v2_step sweep_end(const struct step *x)
+static enum sonde_trace_v2_step sweep_end(const struct sonde_trace_v2_try *x)
 {
 	NEED_M();
 	NEED_P();
@@ -881,7 +888,7 @@ static enum sonde_trace_v2_step sweep_end(const struct step *x)
 /* --- collections --- */
 
 /* GCActive, GCBegin, GCEnd are one sequence over all threads. */
-static enum sonde_trace_v2_step gc_event(const struct step *x)
+static enum sonde_trace_v2_step gc_event(const struct sonde_trace_v2_try *x)
 {
 	struct sonde_trace_state *s = x->s;
 	uint8_t kind = x->e->kind;
@@ -908,9 +915,7 @@ static enum sonde_trace_v2_step gc_event(const struct step *x)
 	return SONDE_TRACE_V2_OK;
 }
 
-typedef enum sonde_trace_v2_step (*handler)(const struct step *x);
-
-static const handler handlers[256] = {
+const sonde_trace_v2_handler sonde_trace_v2_handlers[256] = {
 	[SONDE_TRACE_PROCS_CHANGE] = annotation,
 	[SONDE_TRACE_PROC_START] = proc_start,
 	[SONDE_TRACE_PROC_STOP] = proc_stop,
@@ -961,43 +966,3 @@ static const handler handlers[256] = {
 	[SONDE_TRACE_GOROUTINE_STACK_ALLOC] = alloc_free,
 	[SONDE_TRACE_GOROUTINE_STACK_FREE] = alloc_free,
 };
-
-enum sonde_trace_v2_step sonde_trace_v2_advance(
-	struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c, bool force)
-{
-	struct sonde_trace_state *s = &v->r->state;
-	struct sonde_trace_event *e = &v->queue[0];
-	const struct sonde_trace_m *m = &v->nobody;
-	if (sonde_unlikely(c->m_slot == SONDE_TRACE_V2_M_LATER)) {
-		uint32_t slot = sonde_trace_state_find_m(s, c->m);
-		c->m_slot = slot == NO_SLOT ? sonde_trace_state_add_m(s, c->m) : slot;
-		v->no_memory |= c->m_slot == NO_SLOT;
-	}
-	if (c->m_slot == NO_SLOT)
-		v->nobody = (struct sonde_trace_m){NO_ID, NO_SLOT, NO_SLOT};
-	else
-		m = &s->ms.items[c->m_slot];
-	*e = (struct sonde_trace_event){
-		.ns = c->ns,
-		.kind = c->kind,
-		.wire = c->kind,
-		.flags = force ? SONDE_TRACE_FORCED : 0,
-		.generation = v->r->info.n_generations,
-		.m = c->m,
-		.m_slot = c->m_slot,
-		.p_slot = m->p_slot,
-		.g_slot = m->g_slot,
-		.p = m->p_slot == NO_SLOT ? NO_ID : s->ps.items[m->p_slot].id,
-		.g = m->g_slot == NO_SLOT ? NO_ID : s->gs.items[m->g_slot].id,
-		.subject_g = NO_ID,
-		.subject_p = NO_ID,
-		.subject_g_slot = NO_SLOT,
-		.subject_p_slot = NO_SLOT,
-		.args = {c->args[0], c->args[1], c->args[2], c->args[3]},
-		.offset = v->r->source->start + (uint64_t)(c->at - v->r->source->data),
-	};
-	v->n_queued = 1;
-	v->next_queued = 0;
-	struct step x = {v, s, e, c->m_slot, (uint16_t)v->r->info.n_generations, force};
-	return handlers[c->kind](&x);
-}

@@ -28,14 +28,10 @@ has() {
 	}
 }
 
-# core_of FLAGS MODE ARG: take_core, apart by its flags
+# core_of FLAGS MODE ARG: the core of walk_crash built with FLAGS
 core_of() {
 	SONDE_BUILD_FLAGS=$1
-	take_core walk_crash - "$2" "$3" || return 1
-	CORE_OF=$CORE.$(printf '%s' "$1" | tr -c 'a-zA-Z0-9\n' _)
-	rm -rf -- "$CORE_OF"
-	mv -- "$CORE" "$CORE_OF"
-	CORE=$CORE_OF
+	take_core walk_crash - "$2" "$3"
 }
 
 FAST='-O2 -fomit-frame-pointer'
@@ -73,11 +69,14 @@ core_of "$FAST" gcore wait && as_gdb "threads by gcore"
 
 # Code without symbols or debug information, which stand in a file of their own.
 if core_of "$FAST" kernel threads; then
-	mkdir -p "$WORK/debug"
+	mkdir -p "$WORK/debug" "$WORK/stripped"
 	id=$(readelf -n "$CORE/exe" | sed -n 's/.*Build ID: //p')
 	mkdir -p "$WORK/debug/.build-id/${id:0:2}"
 	objcopy --only-keep-debug "$CORE/exe" "$WORK/debug/.build-id/${id:0:2}/${id:2}.debug"
-	strip "$CORE/exe"
+	# The one that others use as well stays as it is.
+	strip -o "$WORK/stripped/exe" "$CORE/exe"
+	ln -s "$CORE/core" "$WORK/stripped/core"
+	CORE=$WORK/stripped
 	as_gdb "stripped, no debug file"
 	as_gdb "stripped, a debug file by build-id" --debug-dir "$WORK/debug" --debug-dir /usr/lib/debug
 	with_debug() {
@@ -97,16 +96,12 @@ if command -v musl-gcc >/dev/null; then
 	printf '#!/bin/sh\nPATH=${PATH#*:} exec musl-gcc "$@"\n' >"$WORK/bin/gcc"
 	chmod +x "$WORK/bin/gcc"
 	path=$PATH
-	PATH=$WORK/bin:$PATH
-	if core_of "$FAST" kernel libc; then
+	# -DMUSL: executables are kept by their flags.
+	for mode in libc noreturn; do
+		PATH=$WORK/bin:$path
+		core_of "$FAST -DMUSL" kernel "$mode" && ok "musl, $mode: where the stack ends is said" has '[no unwind info: libc.so]'
 		PATH=$path
-		ok "musl: where the stack ends is said" has '[no unwind info: '
-	fi
-	if PATH=$WORK/bin:$path core_of "$FAST" kernel noreturn; then
-		PATH=$path
-		ok "musl: abort's callers" has '[no unwind info: '
-	fi
-	PATH=$path
+	done
 else
 	skip "musl" "no musl-gcc"
 fi

@@ -5,7 +5,9 @@
 #include <zstd.h>
 #include "base/varint.h"
 #include "build.h"
+#include "build_trace_v1.h"
 #include "build_cfi.h"
+#include "build_trace.h"
 #include "unwind/table.h"
 
 static const char *folder;
@@ -267,6 +269,44 @@ static void write_cfi_files(void)
 	}
 }
 
+static void write_traces(void)
+{
+	static const unsigned versions[] = {22, 23, 25, 26};
+	for (unsigned i = 0; i < 4; i++) {
+		sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
+		char name[16];
+		trace_everything(&b, versions[i]);
+		snprintf(name, sizeof(name), "all%u", versions[i]);
+		save("trace_v2", name, &b);
+		b.len = b.len * 2 / 3;
+		snprintf(name, sizeof(name), "cut%u", versions[i]);
+		save("trace_v2", name, &b);
+		/* Bytes out of the middle. */
+		memmove(b.data + b.len / 2, b.data + b.len / 2 + 20, b.len - b.len / 2 - 20);
+		b.len -= 20;
+		snprintf(name, sizeof(name), "hole%u", versions[i]);
+		save("trace_v2", name, &b);
+	}
+}
+
+static void write_traces_v1(void)
+{
+	static const unsigned versions[] = {5, 7, 8, 9, 10, 11, 19, 21};
+	for (unsigned i = 0; i < SONDE_ARRAY_LEN(versions); i++) {
+		sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
+		char name[32];
+		build_v1_everything(&b, versions[i]);
+		snprintf(name, sizeof(name), "version%u", versions[i]);
+		save("trace_v1", name, &b);
+		/* Its tail lost, and other bytes in the middle. */
+		size_t half = b.len / 2;
+		memcpy(b.data + half, "it was not meant to be written here", 35);
+		b.len -= 7;
+		snprintf(name, sizeof(name), "damaged%u", versions[i]);
+		save("trace_v1", name, &b);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -277,5 +317,7 @@ int main(int argc, char **argv)
 	write_buildinfo();
 	write_cfi();
 	write_cfi_files();
+	write_traces();
+	write_traces_v1();
 	return 0;
 }

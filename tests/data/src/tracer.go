@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"runtime/pprof"
 	"runtime/trace"
 	"strconv"
@@ -34,9 +35,16 @@ func spin(d time.Duration) (n uint64) {
 	return n
 }
 
+//go:noinline
+func readNothing() {
+	var buf [1]byte
+	syscall.Read(-1, buf[:])
+}
+
 var sink []byte
 
 func main() {
+	debug.SetGCPercent(-1) // none but those that are asked for
 	rounds := 1
 	if len(os.Args) > 2 {
 		rounds, _ = strconv.Atoi(os.Args[2])
@@ -82,9 +90,8 @@ func main() {
 			}()
 		}
 		wg.Wait()
-		var buf [1]byte
 		for i := 0; i < syscalls; i++ {
-			syscall.Read(-1, buf[:])
+			readNothing()
 		}
 		for i := 0; i < gcs; i++ {
 			sink = make([]byte, 1<<20)

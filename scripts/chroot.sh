@@ -103,6 +103,7 @@ for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY TERM
 done
 unshare --mount --propagation private -- bash -c '
 	set -e
+	mount --bind "$1" "$1" # its / is a mount point, as a machine's is
 	mount -t proc proc "$1/proc"
 	mount -t sysfs -o ro sysfs "$1/sys"
 	mount -t devpts devpts "$1/dev/pts"

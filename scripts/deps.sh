@@ -10,7 +10,7 @@ set -euo pipefail
 
 BUILD="gcc libc6-dev meson ninja-build pkg-config python3 libelf-dev libdw-dev zlib1g-dev libzstd-dev liblz4-dev
 liblzma-dev zstd tar ca-certificates"
-TEST="binutils clang-14 clang-format-14 debian-archive-keyring file gdb git gpgv gzip libclang-rt-14-dev lz4 procps
+TEST="binutils clang-14 clang-format-14 debian-archive-keyring file g++ gdb git gpgv gzip jq libclang-rt-14-dev lz4 procps
 unzip util-linux xz-utils"
 
 case ${1-} in

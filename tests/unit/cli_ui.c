@@ -85,6 +85,7 @@ static int run_on_terminal(
 		snprintf(room, sizeof(room), "%s", line);
 		for (char *p = strtok(room, " "); p; p = strtok(NULL, " "))
 			argv[argc++] = p;
+		signal(SIGINT, SIG_DFL); /* a script's background job ignores it */
 		exit(sonde_command_main(&root, argc, argv));
 	}
 	size_t n = 0;

@@ -101,9 +101,10 @@ names=()
 for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY TERM; do
 	[[ -z ${!name-} ]] || names+=("$name=${!name}")
 done
+# The root is bound to itself: then / is a mount point inside, as it is on a machine.
 unshare --mount --propagation private -- bash -c '
 	set -e
-	mount --bind "$1" "$1" # its / is a mount point, as a machine's is
+	mount --bind "$1" "$1"
 	mount -t proc proc "$1/proc"
 	mount -t sysfs -o ro sysfs "$1/sys"
 	mount -t devpts devpts "$1/dev/pts"

@@ -216,8 +216,20 @@ type Garbage struct {
 	p  *Garbage
 }
 
-func (s *Square) Area() int64 { return s.side * s.side }
-func (c Circle) Area() int64  { return 3 * c.radius * c.radius }
+// Held by package variables of interface type, and by nothing else.
+type HeldAny struct {
+	id int64
+	p  *HeldLeaf
+}
+type HeldNamed struct {
+	id int64
+	p  *HeldLeaf
+}
+type HeldLeaf struct{ a, b int64 }
+
+func (h *HeldNamed) Area() int64 { return h.id }
+func (s *Square) Area() int64    { return s.side * s.side }
+func (c Circle) Area() int64     { return 3 * c.radius * c.radius }
 
 // ---- globals: the roots
 
@@ -233,6 +245,8 @@ var (
 	tree       *TreeNode
 	diamond    *Diamond
 	pairs      *Pair[string, *Point]
+	heldAny    any
+	heldNamed  interface{ Area() int64 }
 	interior   *int64 // the middle of a Point that nothing else holds
 
 	l60    []*Leaf60
@@ -696,6 +710,11 @@ func buildHolders() {
 	count("main.Square", 0, 1)
 	count("main.Circle", 0, 1)
 	count("main.Label", 0, 1)
+	heldAny = &HeldAny{1, &HeldLeaf{2, 3}}
+	heldNamed = &HeldNamed{4, &HeldLeaf{5, 6}}
+	count("main.HeldAny", unsafe.Sizeof(HeldAny{}), 1)
+	count("main.HeldNamed", unsafe.Sizeof(HeldNamed{}), 1)
+	count("main.HeldLeaf", unsafe.Sizeof(HeldLeaf{}), 2)
 
 	for i := int64(0); i < 10; i++ {
 		captured := &Captured{a: i}

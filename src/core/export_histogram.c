@@ -4,6 +4,7 @@
 #include "core/histogram.h"
 #include "core/report.h"
 #include "output/report.h"
+#include "output/text.h"
 
 static const struct sonde_column columns[] = {
 	{"count", "COUNT", .right = true},
@@ -27,12 +28,11 @@ static void report_sum(struct sonde_report *out, const char *key, const char *la
 	sonde_report_field(out, name, NULL, sonde_value_count(n));
 	snprintf(name, sizeof(name), "%s_bytes", key);
 	sonde_report_field(out, name, NULL, sonde_value_bytes(bytes));
-	char share[32] = "";
+	char share[SONDE_TEXT_NUMBER_BYTES] = "";
 	if (of_bytes)
-		snprintf(
-			share, sizeof(share), "  %.2f%%", 100.0 * (double)bytes / (double)of_bytes);
-	sonde_report_line(
-		out, "%-20s %12" PRIu64 " objects %14" PRIu64 " bytes%s", label, n, bytes, share);
+		sonde_text_share(share, bytes, of_bytes);
+	sonde_report_line(out, "%-20s %12" PRIu64 " objects %14" PRIu64 " bytes%s%s", label, n,
+		bytes, of_bytes ? "  " : "", share);
 }
 
 struct sonde_error *sonde_core_report_histogram(struct sonde_core_session *session,

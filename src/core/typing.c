@@ -291,9 +291,9 @@ static void walk_old_map(
 	uint64_t budget = (UINT64_C(2) << b) + 1024;
 	const struct sonde_go_type *bucket = sonde_go_type_of(t->types, type->group);
 	struct sonde_target_run cache = {0};
-	uint64_t n_buckets = sonde_min(UINT64_C(1) << b,
-		sonde_max(room_at(t, buckets, bucket->size_bytes),
-			UINT64_C(1))); /* one: on a stack */
+	/* Not on the heap: the one bucket of a small map on a stack. */
+	uint64_t room = room_at(t, buckets, bucket->size_bytes);
+	uint64_t n_buckets = sonde_min(UINT64_C(1) << b, room ? room : 1);
 	for (uint64_t i = 0; bucket->size_bytes > t->go->word_bytes && i < n_buckets && budget;
 		i++) {
 		uint64_t next = buckets + (i + 1) * bucket->size_bytes - t->go->word_bytes;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "object/note.h"
 #include "target/core_parts.h"
+#include "target/ops.h"
 
 SONDE_DEFINE_VEC(thread_vec, struct sonde_thread)
 
@@ -73,51 +74,6 @@ static bool decode_siginfo(const struct sonde_note *note, struct sonde_process_i
 	return true;
 }
 
-static void decode_auxv(const struct sonde_note *note, struct sonde_process_info *info)
-{
-	struct sonde_cursor c = sonde_cursor_over(note->desc, note->desc_len);
-	info->has_auxv = true;
-	for (;;) {
-		uint64_t type = sonde_cursor_word(&c, info->word_bytes);
-		uint64_t value = sonde_cursor_word(&c, info->word_bytes);
-		if (c.bad || type == AT_NULL)
-			return;
-		switch (type) {
-		case AT_PHDR:
-			info->phdr = value;
-			break;
-		case AT_PHNUM:
-			info->n_phdr = value;
-			break;
-		case AT_PAGESZ:
-			if (value && !(value & (value - 1)) && value <= 1 << 24)
-				info->page_bytes = value;
-			break;
-		case AT_BASE:
-			info->interpreter_base = value;
-			break;
-		case AT_ENTRY:
-			info->entry = value;
-			break;
-		case AT_CLKTCK:
-			info->clk_tck = (uint32_t)value;
-			break;
-		case AT_PLATFORM:
-			info->platform_addr = value;
-			break;
-		case AT_EXECFN:
-			info->execfn_addr = value;
-			break;
-		case AT_RANDOM:
-			info->random_addr = value;
-			break;
-		case AT_SYSINFO_EHDR:
-			info->vdso = value;
-			break;
-		}
-	}
-}
-
 /* struct user_desc rows of the three thread-local descriptors: entry number, base, limit, flags. */
 static void decode_386_tls(
 	const struct sonde_note *note, uint16_t selector, struct sonde_regs *regs)
@@ -159,7 +115,7 @@ static struct sonde_error *read_note(struct reading *r, const struct sonde_note 
 			sonde_notes_add(notes, "core note not understood", 0,
 				"NT_PRPSINFO of %zu bytes", note->desc_len);
 	} else if (note->type == NOTE_AUXV && !info->has_auxv) {
-		decode_auxv(note, info);
+		sonde_target_decode_auxv(note->desc, note->desc_len, info);
 	} else if (note->type == NOTE_SIGINFO && !info->has_siginfo) {
 		if (!decode_siginfo(note, info))
 			sonde_notes_add(notes, "core note not understood", 0,

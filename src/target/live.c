@@ -200,51 +200,6 @@ static struct sonde_error *read_threads(struct live *l, struct sonde_notes *note
 
 /* --- what /proc tells --- */
 
-static void decode_auxv(struct sonde_process_info *info, const struct sonde_buf *b)
-{
-	struct sonde_cursor c = sonde_cursor_over(b->data, b->len);
-	while (sonde_cursor_left(&c) >= 2 * info->word_bytes) {
-		uint64_t type = sonde_cursor_word(&c, info->word_bytes);
-		uint64_t value = sonde_cursor_word(&c, info->word_bytes);
-		if (type == AT_NULL)
-			break;
-		info->has_auxv = true;
-		switch (type) {
-		case AT_PHDR:
-			info->phdr = value;
-			break;
-		case AT_PHNUM:
-			info->n_phdr = value;
-			break;
-		case AT_PAGESZ:
-			if (value)
-				info->page_bytes = value;
-			break;
-		case AT_BASE:
-			info->interpreter_base = value;
-			break;
-		case AT_ENTRY:
-			info->entry = value;
-			break;
-		case AT_CLKTCK:
-			info->clk_tck = (uint32_t)value;
-			break;
-		case AT_PLATFORM:
-			info->platform_addr = value;
-			break;
-		case AT_EXECFN:
-			info->execfn_addr = value;
-			break;
-		case AT_RANDOM:
-			info->random_addr = value;
-			break;
-		case AT_SYSINFO_EHDR:
-			info->vdso = value;
-			break;
-		}
-	}
-}
-
 static uint32_t status_number(const char *status, const char *key)
 {
 	const char *at = strstr(status, key);
@@ -395,7 +350,7 @@ static struct sonde_error *open_all(struct live *l, const struct sonde_live_opti
 	SONDE_TRY(open_exe(l));
 	sonde_cleanup(sonde_buf) struct sonde_buf auxv = {0};
 	SONDE_TRY(read_proc(l, "auxv", &auxv));
-	decode_auxv(&t->info, &auxv);
+	sonde_target_decode_auxv(auxv.data, auxv.len, &t->info);
 	if (t->info.entry)
 		t->exe_bias = t->info.entry - t->exe->entry;
 	SONDE_TRY(read_mappings(l));

@@ -30,3 +30,6 @@ struct sonde_target {
 	char exe_gobuildid[SONDE_GOBUILDID_BYTES];
 	uint64_t exe_bias;
 };
+
+/* Fill info from an auxiliary vector of words of info->word_bytes, as the kernel gives it to a process. */
+void sonde_target_decode_auxv(const void *data, size_t len, struct sonde_process_info *info);

@@ -1,6 +1,8 @@
 #include "target/target.h"
 
+#include <elf.h>
 #include <string.h>
+#include "base/cursor.h"
 #include "target/ops.h"
 
 void sonde_target_free(struct sonde_target *t)
@@ -219,4 +221,49 @@ struct sonde_target *sonde_target_over_runs(
 		};
 	}
 	return t;
+}
+
+void sonde_target_decode_auxv(const void *data, size_t len, struct sonde_process_info *info)
+{
+	struct sonde_cursor c = sonde_cursor_over(data, len);
+	for (;;) {
+		uint64_t type = sonde_cursor_word(&c, info->word_bytes);
+		uint64_t value = sonde_cursor_word(&c, info->word_bytes);
+		if (c.bad || type == AT_NULL)
+			return;
+		info->has_auxv = true;
+		switch (type) {
+		case AT_PHDR:
+			info->phdr = value;
+			break;
+		case AT_PHNUM:
+			info->n_phdr = value;
+			break;
+		case AT_PAGESZ:
+			if (value && !(value & (value - 1)) && value <= 1 << 24)
+				info->page_bytes = value;
+			break;
+		case AT_BASE:
+			info->interpreter_base = value;
+			break;
+		case AT_ENTRY:
+			info->entry = value;
+			break;
+		case AT_CLKTCK:
+			info->clk_tck = (uint32_t)value;
+			break;
+		case AT_PLATFORM:
+			info->platform_addr = value;
+			break;
+		case AT_EXECFN:
+			info->execfn_addr = value;
+			break;
+		case AT_RANDOM:
+			info->random_addr = value;
+			break;
+		case AT_SYSINFO_EHDR:
+			info->vdso = value;
+			break;
+		}
+	}
 }

@@ -6,29 +6,6 @@
 #include "trace/report.h"
 #include "traceread/state.h"
 
-/* "1.234 s", "12.3 ms": for people; JSON has the nanoseconds. */
-static const char *ns_text(char to[32], uint64_t ns)
-{
-	if (ns >= 1000000000)
-		snprintf(to, 32, "%.3f s", (double)ns / 1e9);
-	else if (ns >= 1000000)
-		snprintf(to, 32, "%.3f ms", (double)ns / 1e6);
-	else if (ns >= 1000)
-		snprintf(to, 32, "%.3f us", (double)ns / 1e3);
-	else
-		snprintf(to, 32, "%" PRIu64 " ns", ns);
-	return to;
-}
-
-static void report_ns(struct sonde_report *out, const char *key, const char *label, uint64_t ns)
-{
-	char text[32];
-	if (sonde_report_json(out))
-		sonde_report_field(out, key, NULL, sonde_value_count(ns));
-	else if (label)
-		sonde_report_field(out, NULL, label, sonde_value_text(ns_text(text, ns)));
-}
-
 static void report_span(struct sonde_report *out, const char *key, const char *title,
 	const struct sonde_trace_span *s)
 {
@@ -36,8 +13,9 @@ static void report_span(struct sonde_report *out, const char *key, const char *t
 		return;
 	sonde_report_section_begin(out, key, title);
 	sonde_report_field(out, "count", "count", sonde_value_count(s->n));
-	report_ns(out, "total_ns", "total", s->total_ns);
-	report_ns(out, "longest_ns", s->longest_ns ? "longest" : NULL, s->longest_ns);
+	sonde_report_field(out, "total_ns", "total", sonde_value_ns(s->total_ns));
+	sonde_report_field(
+		out, "longest_ns", s->longest_ns ? "longest" : NULL, sonde_value_ns(s->longest_ns));
 	sonde_report_field(
 		out, "open", s->n_open ? "not ended" : NULL, sonde_value_count(s->n_open));
 	sonde_report_section_end(out);
@@ -135,7 +113,7 @@ static void report_sums(struct sonde_report *out, const struct sonde_trace_overv
 		capacity_ns = 0;
 	sonde_report_field(out, "first_ns", NULL, sonde_value_signed(o->first_ns));
 	sonde_report_field(out, "last_ns", NULL, sonde_value_signed(o->last_ns));
-	report_ns(out, "duration_ns", "duration", duration_ns);
+	sonde_report_field(out, "duration_ns", "duration", sonde_value_ns(duration_ns));
 	sonde_report_field(out, "events", "events", sonde_value_count(info->n_events));
 	sonde_report_field(out, "procs", "processors", sonde_value_count(procs));
 	sonde_report_field(out, "threads", "threads", sonde_value_count(state->ms.n));

@@ -1,7 +1,7 @@
 /*
  * src/trace/goroutines.h: where each goroutine's time went, from one pass over the stream. As Go's
  * internal/trace.Summarizer counts it, but for goroutines that are in a system call at the end: Go counts the part
- * without a processor twice. 168 bytes a goroutine that lives, 104 one that is kept, nothing for those that are summed.
+ * without a processor twice. 152 bytes a goroutine that lives, 104 one that is kept, nothing for those that are summed.
  */
 #pragma once
 #include "traceread/stream.h"

@@ -39,13 +39,11 @@ const char *sonde_walk_how_name(enum sonde_walk_how how)
 
 __attribute__((format(printf, 2, 3))) static void stop(struct walk *w, const char *fmt, ...)
 {
-	char text[256];
 	va_list args;
 	va_start(args, fmt);
-	vsnprintf(text, sizeof(text), fmt, args);
+	const char *text = sonde_arena_vprintf(w->arena, fmt, args);
 	va_end(args);
-	const char *copy = sonde_arena_strdup(w->arena, text);
-	w->why = copy ? copy : "[out of memory]";
+	w->why = text ? text : "[out of memory]";
 	w->done = true;
 }
 

@@ -25,19 +25,24 @@ def of_sonde(sonde, path):
 
 
 def of_go(oracle, path):
-    goroutines, blocks = {}, {}
+    goroutines, blocks, bare = {}, {}, {}
     run = subprocess.run([oracle, path], stdout=subprocess.PIPE, text=True)
     if run.returncode:
-        return None, None
+        return None, None, None
     for line in run.stdout.splitlines():
         kind, *f = line.split("\t")
         if kind == "goroutine":
             total, running, runnable, syscall, no_proc, assist, sweep = map(int, f[2:])
             goroutines[int(f[0])] = {"name": f[1], "total": total, "running": running, "runnable": runnable,
                                      "syscall": syscall, "no_proc": no_proc, "assist": assist, "sweep": sweep}
+        elif kind == "bare":
+            bare[int(f[0])] = int(f[1])
         else:
             blocks[int(f[0]), f[1]] = int(f[2])
-    return goroutines, blocks
+    for g, ns in bare.items():  # see main.go
+        goroutines[g]["syscall"] -= ns
+        goroutines[g]["no_proc"] += ns
+    return goroutines, blocks, len(bare)
 
 
 def fix_open_syscall(ours, go, blocked):
@@ -50,30 +55,21 @@ def fix_open_syscall(ours, go, blocked):
         go["no_proc"] += too_much
 
 
-def fix_bare_syscall(ours, go):
-    """In a system call without a processor since before the trace: Go counts the time up to the first word of it as
-    without one, then, though nothing gave it one, as with one. Ours stays without."""
-    if not ours["syscall"] and go["no_proc"] and ours["no_proc"] == go["syscall"] + go["no_proc"]:
-        go["no_proc"], go["syscall"] = ours["no_proc"], 0
-        return 1
-    return 0
-
-
 def main():
     sonde, oracle, *paths = sys.argv[1:]
     n = wrong = bare = refused = 0
     for path in paths:
         ours, our_blocks = of_sonde(sonde, path)
-        theirs, their_blocks = of_go(oracle, path)
+        theirs, their_blocks, n_bare = of_go(oracle, path)
         if theirs is None:
             refused += 1
             continue
+        bare += n_bare
         for g in sorted(ours.keys() | theirs.keys()):
             n += 1
             blocked = sum(ns for (id_, _), ns in their_blocks.items() if id_ == g)
             if g in theirs and g in ours:
                 fix_open_syscall(ours[g], theirs[g], blocked)
-                bare += fix_bare_syscall(ours[g], theirs[g])
             # For Go a goroutine that blocks for ever has ended.
             our_b = {k: v for k, v in our_blocks.items() if k[0] == g and v and k[1] != "forever"}
             their_b = {k: v for k, v in their_blocks.items() if k[0] == g and v}

@@ -1,5 +1,6 @@
 #include "base/notes.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,4 +41,22 @@ void sonde_notes_add(
 		.count = 1,
 		.amount = amount,
 	};
+}
+
+void sonde_notes_log(const struct sonde_notes *notes, const struct sonde_log *log)
+{
+	if (!notes)
+		return;
+	sonde_vec_foreach (e, &notes->entries) {
+		if (e->count == 1)
+			sonde_log_message(log, SONDE_LOG_WARNING, "%s: %s", e->kind,
+				e->first ? e->first : "?");
+		else
+			sonde_log_message(log, SONDE_LOG_WARNING,
+				"%s: %" PRIu64 " times; first: %s", e->kind, e->count,
+				e->first ? e->first : "?");
+	}
+	if (notes->n_lost)
+		sonde_log_message(
+			log, SONDE_LOG_WARNING, "no memory for %" PRIu64 " notes", notes->n_lost);
 }

@@ -5,6 +5,7 @@
 #pragma once
 #include <stdint.h>
 #include "base/arena.h"
+#include "base/log.h"
 #include "base/vec.h"
 
 struct sonde_note_entry {
@@ -29,3 +30,6 @@ SONDE_DEFINE_CLEANUP_DEINIT(sonde_notes)
 /* Count one of kind, which must be a string constant. notes may be NULL: then nothing is kept. */
 void sonde_notes_add(struct sonde_notes *notes, const char *kind, uint64_t amount, const char *fmt,
 	...) __attribute__((format(printf, 4, 5)));
+
+/* Each kind as a warning, where there is no report that they could end. Either may be NULL. */
+void sonde_notes_log(const struct sonde_notes *notes, const struct sonde_log *log);

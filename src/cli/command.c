@@ -189,6 +189,35 @@ static const struct sonde_command *find_child(const struct sonde_command *group,
 	return NULL;
 }
 
+/* Of --NAME=OPERAND in front of a leaf's other arguments: that leaf, and the operand. NULL: it is not one. */
+static const struct sonde_command *find_option(
+	const struct sonde_command *group, const char *typed, const char **operand)
+{
+	if (strncmp(typed, "--", 2) != 0)
+		return NULL;
+	for (size_t i = 0; i < group->n_children; i++) {
+		const struct sonde_command *child = group->children[i];
+		size_t len = strlen(child->name);
+		if (child->is_option && !strncmp(typed + 2, child->name, len) &&
+			typed[2 + len] == '=') {
+			*operand = typed + 2 + len + 1;
+			return child;
+		}
+	}
+	return NULL;
+}
+
+static int run_option(const struct sonde_command *command, const char *path, const char *operand,
+	int argc, char *const *argv)
+{
+	sonde_cleanup(free) char **all = calloc((size_t)argc + 1, sizeof(*all));
+	if (!all)
+		return usage(&sonde_enomem, path);
+	all[0] = (char *)(uintptr_t)operand;
+	memcpy(all + 1, argv, (size_t)argc * sizeof(*all));
+	return run_leaf(command, path, argc + 1, all);
+}
+
 int sonde_command_main(const struct sonde_command *root, int argc, char *const *argv)
 {
 	sonde_ui_guard_descriptors();
@@ -205,7 +234,11 @@ int sonde_command_main(const struct sonde_command *root, int argc, char *const *
 			return print(sonde_help_write, command, path);
 		if (command == root && !strcmp(argv[i], "--version"))
 			return print(write_version, command, path);
-		const struct sonde_command *child = find_child(command, argv[i]);
+		const char *operand;
+		const struct sonde_command *child = find_option(command, argv[i], &operand);
+		if (child)
+			return run_option(child, path, operand, argc - i - 1, argv + i + 1);
+		child = find_child(command, argv[i]);
 		if (!child)
 			return usage(unknown_child(command, argv[i]), path);
 		command = child;

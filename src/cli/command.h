@@ -14,6 +14,7 @@ struct sonde_command {
 	size_t n_children;
 
 	/* Of a leaf. */
+	bool is_option; /* GROUP --NAME=OPERAND ... is GROUP NAME OPERAND ... too */
 	const char *
 		operands; /* "CORE ADDR [N]"; in brackets: may be left out; "FILE...": one or more */
 	bool reads_file; /* the first operand is a file that -o must not replace */
@@ -49,6 +50,7 @@ extern const struct sonde_command sonde_command_trace_check;
 extern const struct sonde_command sonde_command_trace_events;
 extern const struct sonde_command sonde_command_trace_goroutines;
 extern const struct sonde_command sonde_command_trace_overview;
+extern const struct sonde_command sonde_command_trace_pprof;
 
 /* The most option tables that a leaf may have, with the common ones. */
 enum { SONDE_COMMAND_MAX_TABLES = 6 };

@@ -10,6 +10,7 @@
 #include "traceread/stream.h"
 
 struct sonde_report; /* output/report.h */
+struct sonde_sink; /* output/sink.h */
 
 /* Read every file to its end and list what is wrong. *whole: nothing but remarks in any of them. */
 struct sonde_error *sonde_trace_report_check(const char *const *paths, size_t n,
@@ -49,3 +50,18 @@ struct sonde_error *sonde_trace_report_goroutines(const char *path,
 
 struct sonde_error *sonde_trace_report_overview(const char *path,
 	const struct sonde_trace_reader_options *options, struct sonde_report *out) SONDE_CHECK;
+
+/* What a profile is of; see `go tool trace -pprof`. */
+enum sonde_trace_pprof_kind {
+	SONDE_TRACE_PPROF_NET, /* waiting for the network */
+	SONDE_TRACE_PPROF_SYNC, /* for channels, mutexes, select */
+	SONDE_TRACE_PPROF_SYSCALL, /* in system calls that block */
+	SONDE_TRACE_PPROF_SCHED, /* runnable, until it runs */
+	SONDE_TRACE_PPROF_CPU, /* CPU samples */
+};
+enum { SONDE_TRACE_PPROF_CPU_PERIOD_NS = 10000000 }; /* Go's: 100 samples a second */
+
+/* The profile, in pprof's format, gzipped. What is to be said goes into notes. */
+struct sonde_error *sonde_trace_write_pprof(const char *path,
+	const struct sonde_trace_reader_options *reader_options, int kind, struct sonde_sink *sink,
+	struct sonde_notes *notes) SONDE_CHECK;

@@ -1,0 +1,101 @@
+#!/bin/bash
+# Profiles of traces against `go tool trace -pprof`, sample by sample: traces of a program built with each Go version, and
+# the corpus of ../shared/data where it is there (Go 1.27 for formats from 1.22 on, Go 1.21 for those before).
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+go() {
+	local goroot=$1
+	shift
+	env -u GOROOT -u GOPATH -u GOBIN GOTOOLCHAIN=local GOPROXY=off GOENV=off CGO_ENABLED=0 \
+		GOCACHE="${SONDE_GO_BUILD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sonde-go-build}" "$goroot/bin/go" "$@"
+}
+
+compare() {
+	"$E2E/trace_pprof/compare.py" "$SONDE" "$@"
+}
+
+if ! go127=$("$ROOT/scripts/toolchains.sh" --path 1.27 2>"$WORK/log"); then
+	skip "profiles against Go's" "$(tail -1 "$WORK/log")"
+	tap_end
+	exit
+fi
+for version in $VERSIONS; do
+	if ! goroot=$("$ROOT/scripts/toolchains.sh" --path "$version" 2>"$WORK/log"); then
+		skip "profiles of a trace of Go $version" "$(tail -1 "$WORK/log")"
+		continue
+	fi
+	traced() {
+		cd "$ROOT/tests/data/src" && GO111MODULE=off GOFLAGS="" go "$goroot" build -o "$WORK/tracer" tracer.go &&
+			"$WORK/tracer" "$WORK/go$version.trace" 3 >/dev/null
+	}
+	ok "a trace of Go $version" traced
+	results "profiles of Go $version" compare "$go127" "$WORK/go$version.trace"
+	sizes() {
+		local kind
+		for kind in sync sched; do
+			"$SONDE" trace pprof $kind "$WORK/go$version.trace" -o "$WORK/$kind.pb.gz" || return 1
+			go "$go127" tool pprof -raw "$WORK/$kind.pb.gz" | grep -q 'main\.' || return 1
+		done
+	}
+	ok "and there is something in them, Go $version" sizes
+done
+option() {
+	"$SONDE" trace --pprof=sched "$WORK/go1.27.trace" >"$WORK/a" && "$SONDE" trace pprof sched "$WORK/go1.27.trace" >"$WORK/b" &&
+		cmp "$WORK/a" "$WORK/b"
+}
+[[ ! -e $WORK/go1.27.trace ]] || ok "--pprof=KIND is the same, and so are the bytes" option
+
+# CPU samples: as many as our own dump of events has, which run_trace.sh compares with Go's reader.
+profiled() {
+	cat >"$WORK/cpu.go" <<'END'
+package main
+
+import (
+	"io"
+	"os"
+	"runtime/pprof"
+	"runtime/trace"
+	"time"
+)
+
+//go:noinline
+func spin() (n int) {
+	for begun := time.Now(); time.Since(begun) < 600*time.Millisecond; {
+		n++
+	}
+	return
+}
+
+func main() {
+	pprof.StartCPUProfile(io.Discard)
+	f, _ := os.Create(os.Args[1])
+	trace.Start(f)
+	spin()
+	trace.Stop()
+	pprof.StopCPUProfile()
+}
+END
+	GO111MODULE=off GOFLAGS="" go "$go127" build -o "$WORK/cpu" "$WORK/cpu.go" && "$WORK/cpu" "$WORK/cpu.trace" &&
+		"$SONDE" trace pprof cpu "$WORK/cpu.trace" -o "$WORK/cpu.pb.gz" &&
+		go "$go127" tool pprof -raw "$WORK/cpu.pb.gz" >"$WORK/raw" && cat "$WORK/raw" && grep -q 'main.spin' "$WORK/raw" &&
+		equal "$(awk '/^ *[0-9]+ +[0-9]+:/ { n += $1; ns += $2 } END { print n, ns }' "$WORK/raw")" \
+			"$("$SONDE" trace events --type CPUSample "$WORK/cpu.trace" | awk '/CPUSample/ { n++ } END { print n, n * 10000000 }')"
+}
+ok "CPU samples" profiled
+
+corpus=$ROOT/../shared/data/traces
+if [[ -d $corpus/v2 ]]; then
+	# go122-create-syscall-with-p is one that Go gives up in the middle.
+	results "profiles of the corpus" compare "$go127" $(ls "$corpus"/v2/*.trace | grep -v create-syscall-with-p)
+	if go121=$("$ROOT/scripts/toolchains.sh" --path 1.21 2>"$WORK/log"); then
+		results "profiles of the corpus of old formats" compare "$go121" "$corpus"/v1/*_good "$corpus"/v1/golden*
+	else
+		skip "profiles of the corpus of old formats" "$(tail -1 "$WORK/log")"
+	fi
+else
+	skip "profiles of the corpus" "../shared/data is not there"
+fi
+
+ok "an unknown kind" eval '! "$SONDE" trace pprof what "$WORK/go1.27.trace" 2>"$WORK/err" && grep -q "net, sync" "$WORK/err"'
+ok "a file that is no trace" fails "not an execution trace" -- "$SONDE" trace pprof net "$0"
+tap_end

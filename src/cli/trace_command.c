@@ -26,6 +26,8 @@ static const struct sonde_command *const commands[] = {
 	&sonde_command_trace_overview,
 	&sonde_command_trace_check,
 	&sonde_command_trace_goroutines,
+	&sonde_command_trace_sched,
+	&sonde_command_trace_blocking,
 	&sonde_command_trace_pprof,
 	&sonde_command_trace_events,
 };

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "trace/entry.h"
+
 static const int64_t never = INT64_MIN;
 
 /* A goroutine that exists, by the reader's slot. */
@@ -191,34 +193,6 @@ static bool close_goroutine(
 	return gs->keep ? sonde_trace_goroutine_vec_push(&gs->ended, l->g) : sum_up(gs, &l->g);
 }
 
-/* The stack that its outermost function stands in, where the event has one of the subject itself. */
-static uint64_t own_stack(const struct sonde_trace_event *e)
-{
-	switch (e->kind) {
-	case SONDE_TRACE_GO_CREATE:
-	case SONDE_TRACE_GO_CREATE_BLOCKED:
-		return e->args[1];
-	case SONDE_TRACE_GO_STOP:
-	case SONDE_TRACE_GO_BLOCK:
-	case SONDE_TRACE_GO_SYSCALL_BEGIN:
-	case SONDE_TRACE_GO_STATUS_STACK:
-		return sonde_trace_event_stack(e);
-	default:
-		return 0;
-	}
-}
-
-static bool find_entry(
-	struct sonde_trace_reader *reader, const struct sonde_trace_event *e, uint32_t *entry)
-{
-	struct sonde_trace_frame frames[SONDE_TRACE_MAX_FRAMES];
-	uint64_t stack = own_stack(e);
-	size_t n = stack ? sonde_trace_stack(reader, stack, frames) : 0;
-	if (n)
-		*entry = sonde_trace_intern(reader, frames[n - 1].func);
-	return *entry != UINT32_MAX;
-}
-
 /* A goroutine is named for the first time: created now, or there since the last synchronisation. */
 static bool begin(struct sonde_trace_goroutines *gs, struct sonde_trace_live *l,
 	const struct sonde_trace_event *e)
@@ -302,7 +276,7 @@ static bool transition(struct sonde_trace_goroutines *gs, struct sonde_trace_rea
 			*owner = 0;
 		l->syscall_p = 0;
 	}
-	if (!l->g.entry && !find_entry(reader, e, &l->g.entry))
+	if (!l->g.entry && !sonde_trace_entry_find(reader, e, &l->g.entry))
 		return false;
 	if (e->g_after == SONDE_TRACE_G_NONE) {
 		l->g.ended_ns = e->ns;

@@ -65,3 +65,29 @@ enum { SONDE_TRACE_PPROF_CPU_PERIOD_NS = 10000000 }; /* Go's: 100 samples a seco
 struct sonde_error *sonde_trace_write_pprof(const char *path,
 	const struct sonde_trace_reader_options *reader_options, int kind, struct sonde_sink *sink,
 	struct sonde_notes *notes) SONDE_CHECK;
+
+struct sonde_trace_blocking_options {
+	const char *reason,
+		*function; /* parts of them; function: anywhere in the stack; NULL = any */
+	bool syscalls; /* those that block too */
+	bool stacks; /* with frames */
+	bool has_top;
+	uint64_t top; /* rows, 0 = all; 20 where has_top is not set */
+};
+
+/* What goroutines were blocked for, by reason and stack. */
+struct sonde_error *sonde_trace_report_blocking(const char *path,
+	const struct sonde_trace_reader_options *reader_options,
+	const struct sonde_trace_blocking_options *options, struct sonde_report *out) SONDE_CHECK;
+
+struct sonde_trace_sched_options {
+	uint64_t top; /* rows, 0 = all */
+	bool has_worst;
+	uint64_t worst; /* of the longest waits, at most 10,000; 5 where has_worst is not set */
+	bool stacks; /* of what made the worst runnable */
+};
+
+/* From runnable to running: percentiles by entry function, the longest ones and what ran instead. */
+struct sonde_error *sonde_trace_report_sched(const char *path,
+	const struct sonde_trace_reader_options *reader_options,
+	const struct sonde_trace_sched_options *options, struct sonde_report *out) SONDE_CHECK;

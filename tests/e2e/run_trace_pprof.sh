@@ -38,6 +38,7 @@ for version in $VERSIONS; do
 		done
 	}
 	ok "and there is something in them, Go $version" sizes
+	results "waits of Go $version" "$E2E/trace_pprof/waits.py" "$SONDE" "$WORK/go$version.trace"
 done
 option() {
 	"$SONDE" trace --pprof=sched "$WORK/go1.27.trace" >"$WORK/a" && "$SONDE" trace pprof sched "$WORK/go1.27.trace" >"$WORK/b" &&
@@ -92,6 +93,9 @@ if [[ -d $corpus/v2 ]]; then
 	else
 		skip "profiles of the corpus of old formats" "$(tail -1 "$WORK/log")"
 	fi
+	for trace in v1/stress_1_21_good v1/http_1_11_good v2/go122-gc-stress.trace; do
+		results "waits of $trace" "$E2E/trace_pprof/waits.py" "$SONDE" "$corpus/$trace"
+	done
 else
 	skip "profiles of the corpus" "../shared/data is not there"
 fi

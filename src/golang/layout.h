@@ -113,6 +113,7 @@
 	F(hmap_b, "runtime.hmap", "B", OPTIONAL)                                                  \
 	F(hmap_buckets, "runtime.hmap", "buckets", OPTIONAL)                                      \
 	F(hmap_oldbuckets, "runtime.hmap", "oldbuckets", OPTIONAL)                                \
+	F(hmap_extra, "runtime.hmap", "extra", OPTIONAL)                                          \
 	F(hchan_recvq, "runtime.hchan", "recvq.first", REQUIRED)                                  \
 	F(hchan_sendq, "runtime.hchan", "sendq.first", REQUIRED)                                  \
 	F(sudog_c, "runtime.sudog", "c.vu|c", REQUIRED)                                           \

@@ -8,6 +8,8 @@
 enum {
 	MAX_NAME_BYTES = 1 << 16,
 	MAX_FIELDS = 1 << 16,
+	MAX_NAMED_FIELDS = 32,
+	MAX_FIELD_TYPE_NAME = 256,
 	MAX_DEPTH = 200,
 	/* Arrays are written out up to so many slots; longer ones are one slot, walked by element. */
 	MAX_ARRAY_SLOTS = 64,
@@ -106,6 +108,31 @@ static bool resolve_runtime(struct sonde_go_types *t, struct sonde_go_type *type
 	return true;
 }
 
+/* "struct { A int; B *main.T }", as reflect writes it. */
+static const char *struct_name(struct sonde_go_types *t, const struct sonde_go_type *type)
+{
+	const struct sonde_go *go = t->go;
+	sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
+	uint64_t fields = word_behind(t, type->runtime_addr, WORD_STRUCT_FIELDS);
+	uint64_t n = word_behind(t, type->runtime_addr, WORD_STRUCT_FIELDS + 1);
+	if (!n) /* a map's bucket has a size, but no fields */
+		return type->size_bytes ? NULL : "struct {}";
+	sonde_buf_printf(&b, "struct {");
+	for (uint64_t i = 0; i < n && i < MAX_NAMED_FIELDS; i++) {
+		uint64_t name_addr, type_addr, field = fields + i * 3 * go->word_bytes;
+		if (!sonde_go_read_word(go, field, &name_addr) ||
+			!sonde_go_read_word(go, field + go->word_bytes, &type_addr))
+			return NULL;
+		const char *name = name_at(t, name_addr);
+		const char *of = sonde_go_type_of(t, sonde_go_types_runtime(t, type_addr))->name;
+		if (strlen(of) > MAX_FIELD_TYPE_NAME)
+			of = "...";
+		sonde_buf_printf(&b, "%s %s %s", i ? ";" : "", name ? name : "_", of);
+	}
+	sonde_buf_printf(&b, "%s }", n > MAX_NAMED_FIELDS ? "; ..." : "");
+	return sonde_arena_strdup(&t->arena, sonde_buf_text(&b));
+}
+
 /* Compose a name for a type that reflect made at run time: its parts have names. */
 static const char *composed_name(struct sonde_go_types *t, const struct sonde_go_type *type)
 {
@@ -128,6 +155,11 @@ static const char *composed_name(struct sonde_go_types *t, const struct sonde_go
 	case SONDE_GO_KIND_CHAN:
 		name = sonde_arena_printf(&t->arena, "chan %s", elem);
 		break;
+	case SONDE_GO_KIND_STRUCT:
+		name = struct_name(t, type);
+		if (name)
+			break;
+		/* fall through */
 	default:
 		name = sonde_arena_printf(&t->arena, "reflect type 0x%" PRIx64, type->runtime_addr);
 	}
@@ -338,6 +370,29 @@ uint32_t sonde_go_types_named(struct sonde_go_types *t, const char *name, uint64
 	return id;
 }
 
+uint32_t sonde_go_types_find(struct sonde_go_types *t, const char *name)
+{
+	const struct sonde_dwarf_type *d = sonde_dwarf_type_find(t->go->dwarf, name);
+	return d ? sonde_go_types_dwarf(t, d->id) : SONDE_GO_TYPE_UNKNOWN;
+}
+
+uint32_t sonde_go_types_pointer(struct sonde_go_types *t, uint32_t elem)
+{
+	char *name = sonde_arena_printf(&t->arena, "*%s", sonde_go_type_of(t, elem)->name);
+	uint32_t id = name ? sonde_go_types_find(t, name) : SONDE_GO_TYPE_UNKNOWN;
+	if (!name || id)
+		return id;
+	struct sonde_go_type *type = new_type(t, &id);
+	if (!type)
+		return SONDE_GO_TYPE_UNKNOWN;
+	type->name = name;
+	type->size_bytes = t->go->word_bytes;
+	type->kind = SONDE_GO_KIND_POINTER;
+	type->elem = elem;
+	type->is_direct = true;
+	return id;
+}
+
 /* --- slots --- */
 
 SONDE_DEFINE_VEC(slot_vec, struct sonde_go_slot)
@@ -358,11 +413,81 @@ static void add_slot(struct slot_builder *b, uint64_t offset, uint8_t kind, uint
 		b->too_many = true;
 }
 
+/*
+ * A field of type `[0]*T` in front of an unsafe.Pointer says what that leads to (sync/atomic.Pointer and its like): T. 0
+ * for any other field.
+ */
+static uint32_t marked_by(const struct sonde_go_types *t, uint32_t field)
+{
+	const struct sonde_go_type *array = sonde_go_type_of(t, field);
+	const struct sonde_go_type *elem = sonde_go_type_of(t, array->elem);
+	return array->kind == SONDE_GO_KIND_ARRAY && !array->count &&
+			elem->kind == SONDE_GO_KIND_POINTER
+		? elem->elem
+		: 0;
+}
+
+/* The common beginning of a HashTrieMap's entries and inner nodes (internal/sync, unique, internal/concurrent). */
+static bool is_trie_node(const struct sonde_go_type *type)
+{
+	const char *dot = strstr(type->name, ".node[");
+	return dot && type->size_bytes == 1 &&
+		(!strncmp(type->name, "internal/sync.", 14) ||
+			!strncmp(type->name, "internal/concurrent.", 20) ||
+			!strncmp(type->name, "unique.", 7));
+}
+
+/* The slots from `first` on are those of a struct, whose untyped pointers mean more than their types say. */
+static void explain_untyped(
+	struct slot_builder *b, const struct sonde_go_type *type, size_t first, uint32_t marked)
+{
+	struct sonde_go_slot *slots = b->slots.items + first;
+	size_t n = b->slots.n - first;
+	if (!n || b->too_many)
+		return;
+	if (!strncmp(type->name, "weak.Pointer[", 13) ||
+		!strncmp(type->name, "go.shape.struct { weak._ [0]", 28)) {
+		slots->kind = SONDE_GO_SLOT_WEAK;
+	} else if (marked && n == 1 && slots->kind == SONDE_GO_SLOT_POINTER && !slots->elem) {
+		slots->elem = marked;
+		if (is_trie_node(sonde_go_type_of(b->t, marked)))
+			slots->kind = SONDE_GO_SLOT_TRIE_NODE;
+	} else if (!strcmp(type->name, "sync.Pool")) {
+		/* local, localSize, victim, victimSize: [n]poolLocal, one a processor */
+		uint32_t local = sonde_go_types_find(b->t, "sync.poolLocal");
+		for (size_t i = 0; i < n; i++) {
+			if (slots[i].kind == SONDE_GO_SLOT_POINTER && !slots[i].elem && local)
+				slots[i] = (struct sonde_go_slot){
+					slots[i].offset_bytes, local, SONDE_GO_SLOT_COUNTED};
+		}
+	} else if (!strcmp(type->name, "sync.eface") && n == 2) {
+		slots->kind = SONDE_GO_SLOT_EFACE;
+		b->slots.n--;
+	} else if (!strcmp(type->name, "reflect.Value") && n == 2) {
+		slots->kind = SONDE_GO_SLOT_REFLECT;
+		b->slots.n--;
+	}
+}
+
+static void add_pointer_slot(struct slot_builder *b, uint64_t offset, uint32_t elem)
+{
+	const char *name = sonde_go_type_of(b->t, elem)->name;
+	if (!strcmp(name, "internal/abi.Type") || !strcmp(name, "reflect.rtype"))
+		add_slot(b, offset, SONDE_GO_SLOT_DESCRIPTOR, elem);
+	else if (!strcmp(name, "iter.coro")) /* linked to the runtime's, which has fields */
+		add_slot(b, offset, SONDE_GO_SLOT_POINTER,
+			sonde_go_types_find(b->t, "runtime.coro"));
+	else
+		add_slot(b, offset, SONDE_GO_SLOT_POINTER, elem);
+}
+
 static void add_struct_slots(
 	struct slot_builder *b, const struct sonde_go_type *type, uint64_t offset, int depth)
 {
 	struct sonde_go_types *t = b->t;
 	const struct sonde_go *go = t->go;
+	size_t first = b->slots.n;
+	uint32_t marked = 0;
 	if (type->runtime_addr) {
 		/* abi.StructField: name, type, offset: three words. */
 		uint64_t fields = word_behind(t, type->runtime_addr, WORD_STRUCT_FIELDS);
@@ -376,15 +501,20 @@ static void add_struct_slots(
 					go, field + 2 * go->word_bytes, &field_offset) ||
 				field_offset > type->size_bytes)
 				return;
-			add_type_slots(b, sonde_go_types_runtime(t, field_type),
-				offset + field_offset, depth);
+			uint32_t id = sonde_go_types_runtime(t, field_type);
+			marked = marked ? marked : marked_by(t, id);
+			add_type_slots(b, id, offset + field_offset, depth);
 		}
+		explain_untyped(b, type, first, marked);
 		return;
 	}
 	const struct sonde_dwarf_type *d = sonde_dwarf_type_bare(go->dwarf, type->dwarf_id);
-	for (size_t i = 0; d && i < d->n_members; i++)
-		add_type_slots(b, sonde_go_types_dwarf(t, d->members[i].type),
-			offset + d->members[i].offset_bytes, depth);
+	for (size_t i = 0; d && i < d->n_members; i++) {
+		uint32_t id = sonde_go_types_dwarf(t, d->members[i].type);
+		marked = marked ? marked : marked_by(t, id);
+		add_type_slots(b, id, offset + d->members[i].offset_bytes, depth);
+	}
+	explain_untyped(b, type, first, marked);
 }
 
 static void add_type_slots(struct slot_builder *b, uint32_t id, uint64_t offset, int depth)
@@ -396,7 +526,7 @@ static void add_type_slots(struct slot_builder *b, uint32_t id, uint64_t offset,
 	}
 	switch (type->kind) {
 	case SONDE_GO_KIND_POINTER:
-		add_slot(b, offset, SONDE_GO_SLOT_POINTER, type->elem);
+		add_pointer_slot(b, offset, type->elem);
 		break;
 	case SONDE_GO_KIND_UNSAFE_POINTER:
 		add_slot(b, offset, SONDE_GO_SLOT_POINTER, 0);

@@ -21,6 +21,11 @@ enum sonde_go_slot_kind {
 	SONDE_GO_SLOT_CHAN, /* *hchan of the channel type `elem` */
 	SONDE_GO_SLOT_FUNC, /* *funcval */
 	SONDE_GO_SLOT_ARRAY, /* an array of the type `elem`, too long to write out: walk its elements */
+	SONDE_GO_SLOT_COUNTED, /* data, n of elem (sync.Pool's unsafe.Pointer and size) */
+	SONDE_GO_SLOT_REFLECT, /* type, data, flags: reflect.Value */
+	SONDE_GO_SLOT_DESCRIPTOR, /* *internal/abi.Type: the beginning of a larger record, which its kind tells */
+	SONDE_GO_SLOT_TRIE_NODE, /* *elem, the beginning of an entry or inner node of a HashTrieMap */
+	SONDE_GO_SLOT_WEAK, /* to the handle of a weak pointer */
 };
 
 struct sonde_go_slot {
@@ -107,6 +112,12 @@ uint32_t sonde_go_types_named(struct sonde_go_types *t, const char *name, uint64
 /* What stands at offset of a value of type id, in Go's words, appended: ".next", "[3].name", "+8" where no field tells. */
 void sonde_go_types_field(
 	struct sonde_go_types *t, uint32_t id, uint64_t offset, struct sonde_buf *to);
+
+/* The type of pointers to elem, whether or not the program has one; made anew where it has none that is known. */
+uint32_t sonde_go_types_pointer(struct sonde_go_types *t, uint32_t elem);
+
+/* The type of that name, as DWARF spells it; 0 = none. */
+uint32_t sonde_go_types_find(struct sonde_go_types *t, const char *name);
 
 /* A part of a record that no type describes: what a closure captured. */
 struct sonde_go_part {

@@ -181,6 +181,22 @@ SONDE_DEFINE_VEC(sonde_dwarf_variables, struct sonde_dwarf_variable)
 struct sonde_error *sonde_dwarf_variables_at(
 	struct sonde_dwarf *dwarf, uint64_t pc, struct sonde_dwarf_variables *to) SONDE_CHECK;
 
+/* One entry of a variable's location list: what holds for pc in [low, high). */
+struct sonde_dwarf_place {
+	uint64_t low, high;
+	const uint8_t *expr;
+	size_t expr_len;
+	const struct sonde_location_unit *unit;
+};
+SONDE_DEFINE_VEC(sonde_dwarf_places, struct sonde_dwarf_place)
+
+/* Append all places of a variable (its id), wherever they hold; none for one that has a single place everywhere. */
+struct sonde_error *sonde_dwarf_places_of(
+	struct sonde_dwarf *dwarf, uint64_t variable, struct sonde_dwarf_places *to) SONDE_CHECK;
+
+/* The type of parameter i (results do not count) of the function at pc; a method's receiver is the first. 0 = none. */
+uint64_t sonde_dwarf_parameter_type(struct sonde_dwarf *dwarf, uint64_t pc, size_t i);
+
 /* A variable that the closure of a Go function captured: it lies offset_bytes from the start of the closure's record. */
 struct sonde_dwarf_captured {
 	const char

@@ -16,7 +16,22 @@ struct location_list {
 	uint64_t pc;
 	const uint8_t *expr; /* of the entry that holds pc */
 	size_t len;
+	struct sonde_dwarf_places *all; /* NULL, or gets every entry: then none holds pc */
+	bool no_memory;
 };
+
+/* An entry for [low, high): whether it is the one asked for. */
+static bool entry_holds(
+	struct location_list *list, uint64_t low, uint64_t high, const uint8_t *expr, size_t len)
+{
+	if (!list->all)
+		return list->pc >= low && list->pc < high;
+	if (expr &&
+		!sonde_dwarf_places_push(list->all,
+			(struct sonde_dwarf_place){low, high, expr, len, &list->state->location}))
+		list->no_memory = true;
+	return false;
+}
 
 static void list_damaged(struct sonde_dwarf *dwarf, const char *section, uint64_t offset)
 {
@@ -40,7 +55,7 @@ static bool search_loc(struct location_list *list)
 		}
 		size_t len = sonde_cursor_u16(&list->c);
 		const uint8_t *expr = sonde_cursor_bytes(&list->c, len);
-		if (expr && list->pc >= low + list->base && list->pc < high + list->base) {
+		if (expr && entry_holds(list, low + list->base, high + list->base, expr, len)) {
 			list->expr = expr;
 			list->len = len;
 			return true;
@@ -111,8 +126,8 @@ static bool search_loclists(struct location_list *list)
 		}
 		uint64_t len = sonde_varint_u64(c);
 		const uint8_t *expr = sonde_cursor_bytes(c, len);
-		bool holds = list->pc >= low && list->pc < high;
-		if (expr && (is_default || holds)) {
+		bool holds = entry_holds(list, low, high, expr, len);
+		if (expr && !list->all && (is_default || holds)) {
 			list->expr = expr;
 			list->len = len;
 			if (holds)
@@ -166,6 +181,32 @@ static struct sonde_dwarf_unit_state *attr_state(
 	return sonde_dwarf_state_of(dwarf, (uint64_t)(attr->valp - info->data));
 }
 
+/* Search the list that an attribute leads to. */
+static bool search_list(
+	struct sonde_dwarf *dwarf, Dwarf_Attribute *attr, struct location_list *list)
+{
+	struct sonde_dwarf_unit_state *state = attr_state(dwarf, attr);
+	if (!state)
+		return false;
+	enum sonde_dwarf_section section =
+		state->location.version >= 5 ? SONDE_DWARF_LOCLISTS : SONDE_DWARF_LOC;
+	sonde_dwarf_need(dwarf, section);
+	const __auto_type lists = &dwarf->image.sections[section];
+	uint64_t offset;
+	if (!list_offset(dwarf, attr, state, &offset) || !lists->packed) {
+		list_damaged(dwarf, ".debug_info", (uint64_t)(attr->valp - dwarf->image.map));
+		return false;
+	}
+	list->state = state;
+	list->c = sonde_cursor_over(lists->data, lists->size_bytes);
+	list->base = dwarf->units[state - dwarf->unit_states].low_pc;
+	sonde_cursor_seek(&list->c, offset);
+	bool found = section == SONDE_DWARF_LOCLISTS ? search_loclists(list) : search_loc(list);
+	if (list->c.bad)
+		list_damaged(dwarf, sonde_dwarf_section_name(section), offset);
+	return found;
+}
+
 bool sonde_dwarf_expression(struct sonde_dwarf *dwarf, Dwarf_Attribute *attr, bool has_pc,
 	uint64_t pc, const uint8_t **expr, size_t *len)
 {
@@ -183,29 +224,8 @@ bool sonde_dwarf_expression(struct sonde_dwarf *dwarf, Dwarf_Attribute *attr, bo
 		return true;
 	}
 	}
-	struct sonde_dwarf_unit_state *state = attr_state(dwarf, attr);
-	if (!state || !has_pc)
-		return false;
-	enum sonde_dwarf_section section =
-		state->location.version >= 5 ? SONDE_DWARF_LOCLISTS : SONDE_DWARF_LOC;
-	sonde_dwarf_need(dwarf, section);
-	const __auto_type lists = &dwarf->image.sections[section];
-	uint64_t offset;
-	if (!list_offset(dwarf, attr, state, &offset) || !lists->packed) {
-		list_damaged(dwarf, ".debug_info", (uint64_t)(attr->valp - dwarf->image.map));
-		return false;
-	}
-	struct location_list list = {
-		.state = state,
-		.c = sonde_cursor_over(lists->data, lists->size_bytes),
-		.base = dwarf->units[state - dwarf->unit_states].low_pc,
-		.pc = pc,
-	};
-	sonde_cursor_seek(&list.c, offset);
-	bool found = section == SONDE_DWARF_LOCLISTS ? search_loclists(&list) : search_loc(&list);
-	if (list.c.bad)
-		list_damaged(dwarf, sonde_dwarf_section_name(section), offset);
-	if (!found)
+	struct location_list list = {.pc = pc};
+	if (!has_pc || !search_list(dwarf, attr, &list))
 		return false;
 	*expr = list.expr;
 	*len = list.len;
@@ -538,6 +558,35 @@ struct sonde_error *sonde_dwarf_captured_at(
 		rc = sonde_dwarf_sibling(&die);
 	}
 	return NULL;
+}
+
+struct sonde_error *sonde_dwarf_places_of(
+	struct sonde_dwarf *dwarf, uint64_t variable, struct sonde_dwarf_places *to)
+{
+	Dwarf_Die die;
+	Dwarf_Attribute attr;
+	if (!sonde_dwarf_die(dwarf, variable, &die) ||
+		!dwarf_attr_integrate(&die, DW_AT_location, &attr) ||
+		(attr.form != DW_FORM_sec_offset && attr.form != DW_FORM_loclistx))
+		return NULL;
+	struct location_list list = {.all = to};
+	search_list(dwarf, &attr, &list);
+	return list.no_memory ? &sonde_enomem : NULL;
+}
+
+uint64_t sonde_dwarf_parameter_type(struct sonde_dwarf *dwarf, uint64_t pc, size_t i)
+{
+	struct scope scope;
+	Dwarf_Die die;
+	if (!outermost_scope(dwarf, pc, &scope))
+		return 0;
+	for (int rc = dwarf_child(&scope.die, &die); rc == 0;) {
+		if (dwarf_tag(&die) == DW_TAG_formal_parameter &&
+			!sonde_dwarf_attr_flag(&die, DW_AT_variable_parameter) && !i--)
+			return sonde_dwarf_attr_ref(dwarf, &die, DW_AT_type);
+		rc = sonde_dwarf_sibling(&die);
+	}
+	return 0;
 }
 
 size_t sonde_dwarf_scopes_at(

@@ -145,6 +145,9 @@ static void composed_names(void)
 		{bg_named_type(b, h, NULL, 21, 8, 1, t, t, 0), "map[main.T]main.T"},
 		{bg_named_type(b, h, NULL, 18, 8, 1, t, 0, 0), "chan main.T"},
 		{bg_named_type(b, h, NULL, 25, 8, 0, 0, 0, 0), NULL},
+		{bg_named_type(b, h, NULL, 25, 0, 0, 0, 0, 0), "struct {}"},
+		{bg_struct(b, h, NULL, 16, 0, (struct bg_member[]){{t, 0}, {t, 8}}, 2),
+			"struct { _ main.T; _ main.T }"},
 	};
 	open_types(&f);
 	for (size_t i = 0; i < SONDE_ARRAY_LEN(rows); i++) {

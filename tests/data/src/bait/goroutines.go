@@ -106,7 +106,10 @@ func inlinedInner(n int64) {
 	<-chanSync
 }
 
-func goDeep() { deep(200, &StackOnly{7, &StackOnlyLeaf{8, 9}}) }
+func goDeep() { deep(200, newStackOnly()) }
+
+//go:noinline
+func newStackOnly() *StackOnly { return &StackOnly{7, &StackOnlyLeaf{8, 9}} }
 
 //go:noinline
 func deep(level int, only *StackOnly) int64 {
@@ -131,12 +134,18 @@ func goPanicking() {
 	panic("blocked while it panics")
 }
 
-type Server struct{ requests chan *Point }
+type Server struct {
+	requests chan *Point
+	served   int64
+}
 
 func (s *Server) Serve(id int) { entered.Add(1); s.handle(id) }
 
 //go:noinline
-func (s *Server) handle(id int) { sink += (<-s.requests).x + int64(id) }
+func (s *Server) handle(id int) {
+	p := <-s.requests
+	s.served += p.x + int64(id)
+}
 
 func launchAll(spinners int) {
 	pipeRead, pipeWrite, _ = os.Pipe()
@@ -168,7 +177,11 @@ func launchAll(spinners int) {
 	count("main.StackOnly", unsafe.Sizeof(StackOnly{}), 1)
 	count("main.StackOnlyLeaf", unsafe.Sizeof(StackOnlyLeaf{}), 1)
 	launch("main.goPanicking", 1, goPanicking)
-	server := &Server{make(chan *Point)}
+	launch("main.goDefers", 2, goDefers)
+	launch("main.goPanicValue", 1, goPanicValue)
+	count("main.PanicValue", unsafe.Sizeof(PanicValue{}), 1)
+	count("main.PanicLeaf", unsafe.Sizeof(PanicLeaf{}), 1)
+	server := &Server{requests: make(chan *Point)}
 	gorows[ngorows] = goRow{"main.(*Server).Serve", 2}
 	ngorows++
 	started += 2

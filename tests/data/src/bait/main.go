@@ -333,7 +333,7 @@ type typeRow struct {
 }
 
 var (
-	types  [96]typeRow
+	types  [160]typeRow
 	ntypes int
 	out    [1 << 16]byte
 	nout   int
@@ -780,12 +780,16 @@ func main() {
 	buildStrings()
 	buildMaps()
 	buildHolders()
+	buildKinds()
 	collecting := mode == "gcabort" || mode == "gcwait"
 	buildVersioned(collecting)
 	launchAll(2)
 	launchThreads()
 
 	for i := 0; i < 2; i++ {
+		if i == 1 && !collecting {
+			fillVictims()
+		}
 		runtime.GC()
 		settle()
 	}

@@ -49,10 +49,13 @@ extern const struct sonde_command sonde_command_trace;
 extern const struct sonde_command sonde_command_trace_blocking;
 extern const struct sonde_command sonde_command_trace_check;
 extern const struct sonde_command sonde_command_trace_events;
+extern const struct sonde_command sonde_command_trace_gc;
 extern const struct sonde_command sonde_command_trace_goroutines;
 extern const struct sonde_command sonde_command_trace_overview;
 extern const struct sonde_command sonde_command_trace_pprof;
+extern const struct sonde_command sonde_command_trace_regions;
 extern const struct sonde_command sonde_command_trace_sched;
+extern const struct sonde_command sonde_command_trace_tasks;
 
 /* The most option tables that a leaf may have, with the common ones. */
 enum { SONDE_COMMAND_MAX_TABLES = 6 };

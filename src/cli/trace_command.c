@@ -28,6 +28,9 @@ static const struct sonde_command *const commands[] = {
 	&sonde_command_trace_goroutines,
 	&sonde_command_trace_sched,
 	&sonde_command_trace_blocking,
+	&sonde_command_trace_gc,
+	&sonde_command_trace_tasks,
+	&sonde_command_trace_regions,
 	&sonde_command_trace_pprof,
 	&sonde_command_trace_events,
 };

@@ -9,7 +9,7 @@
 #include "output/sink.h"
 
 enum {
-	SONDE_TABLE_MAX_COLUMNS = 16,
+	SONDE_TABLE_MAX_COLUMNS = 24,
 	SONDE_TABLE_KEPT_ROWS = 4096,
 	SONDE_TABLE_KEPT_BYTES = 1 << 20,
 };

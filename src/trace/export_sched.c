@@ -3,40 +3,23 @@
 #include "output/report.h"
 #include "output/text.h"
 #include "trace/export_frames.h"
+#include "trace/export_latency.h"
 #include "trace/report.h"
 #include "trace/sched.h"
 
-#define LATENCY_COLUMNS                                                                    \
-	{"count", "COUNT", .right = true}, {"total_ns", "TOTAL", .right = true},           \
-		{"mean_ns", "MEAN", .right = true}, {"p50_ns", "P50", .right = true},      \
-		{"p90_ns", "P90", .right = true}, {"p99_ns", "P99", .right = true},        \
-		{"p999_ns", "P99.9", .right = true}, {"max_ns", "LONGEST", .right = true}, \
-	{                                                                                  \
-		"entry", "ENTRY", .may_cut = true                                          \
-	}
-
-static const struct sonde_column columns[] = {LATENCY_COLUMNS};
+static const struct sonde_column columns[] = {
+	SONDE_TRACE_LATENCY_COLUMNS, {"entry", "ENTRY", .may_cut = true}};
+enum { N_COLUMNS = SONDE_ARRAY_LEN(columns) };
 
 static const char *name_of(const struct sonde_trace_reader *reader, uint32_t interned)
 {
 	return interned ? sonde_trace_interned(reader, interned) : NULL;
 }
 
-enum { N_LATENCY = SONDE_ARRAY_LEN(columns) };
-
 static void latency_values(
-	const struct sonde_trace_latency *l, const char *name, struct sonde_value values[N_LATENCY])
+	const struct sonde_trace_latency *l, const char *name, struct sonde_value values[N_COLUMNS])
 {
-	static const double shares[] = {0.5, 0.9, 0.99, 0.999};
-	size_t at = 0;
-	values[at++] = sonde_value_count(l->n);
-	values[at++] = sonde_value_ns(l->sum_ns);
-	values[at++] = l->n ? sonde_value_ns(l->sum_ns / l->n) : sonde_value_none();
-	for (size_t i = 0; i < SONDE_ARRAY_LEN(shares); i++)
-		values[at++] = l->n ? sonde_value_ns(sonde_trace_latency_percentile(l, shares[i]))
-				    : sonde_value_none();
-	values[at++] = l->n ? sonde_value_ns(l->max_ns) : sonde_value_none();
-	values[at++] = sonde_value_text(name);
+	values[sonde_trace_latency_values(l, values)] = sonde_value_text(name);
 }
 
 /* What made it runnable, in words. */
@@ -133,7 +116,7 @@ struct sonde_error *sonde_trace_report_sched(const char *path,
 	sonde_cleanup(sonde_trace_sched) struct sonde_trace_sched s;
 	sonde_cleanup(sonde_notes) struct sonde_notes notes = {0};
 	const struct sonde_trace_event *e;
-	struct sonde_value values[N_LATENCY];
+	struct sonde_value values[N_COLUMNS];
 	sonde_trace_sched_init(
 		&s, (size_t)sonde_min(options->has_worst ? options->worst : 5, UINT64_C(10000)));
 	SONDE_TRY(sonde_trace_reader_open(path, reader_options, &reader));
@@ -156,14 +139,14 @@ struct sonde_error *sonde_trace_report_sched(const char *path,
 	sonde_report_field(out, "unfinished", s.n_unfinished ? "runnable at the end" : NULL,
 		sonde_value_count(s.n_unfinished));
 	size_t n = options->top && options->top < s.entries.n ? options->top : s.entries.n;
-	sonde_report_table_begin(out, "entries", "from runnable to running:", columns, N_LATENCY);
+	sonde_report_table_begin(out, "entries", "from runnable to running:", columns, N_COLUMNS);
 	for (size_t i = 0; i < n && !sonde_report_failed(out); i++) {
 		latency_values(&s.entries.items[i].latency,
 			name_of(reader, s.entries.items[i].entry), values);
-		sonde_report_row_values(out, values, N_LATENCY);
+		sonde_report_row_values(out, values, N_COLUMNS);
 	}
 	latency_values(&s.all, "all", values);
-	sonde_report_total_values(out, "total", values, N_LATENCY);
+	sonde_report_total_values(out, "total", values, N_COLUMNS);
 	sonde_report_table_end(out);
 	sonde_report_field(out, "rows_left_out", n < s.entries.n ? "rows left out" : NULL,
 		sonde_value_count(s.entries.n - n));

@@ -36,6 +36,18 @@ void sonde_trace_times_add(struct sonde_trace_times *to, const struct sonde_trac
 	to->sweep_ns += t->sweep_ns;
 }
 
+void sonde_trace_times_sub(struct sonde_trace_times *from, const struct sonde_trace_times *t)
+{
+	from->total_ns -= t->total_ns;
+	from->running_ns -= t->running_ns;
+	from->runnable_ns -= t->runnable_ns;
+	from->blocked_ns -= t->blocked_ns;
+	from->syscall_ns -= t->syscall_ns;
+	from->syscall_blocked_ns -= t->syscall_blocked_ns;
+	from->assist_ns -= t->assist_ns;
+	from->sweep_ns -= t->sweep_ns;
+}
+
 void sonde_trace_goroutines_init(struct sonde_trace_goroutines *gs, bool keep)
 {
 	*gs = (struct sonde_trace_goroutines){
@@ -128,11 +140,9 @@ static uint64_t between(int64_t from_ns, int64_t to_ns)
 	return to_ns > from_ns ? (uint64_t)to_ns - (uint64_t)from_ns : 0;
 }
 
-/* Count the time that it had its status; n: times that it came into it. */
-static bool close_status(
-	struct sonde_trace_goroutines *gs, struct sonde_trace_live *l, int64_t ns, uint64_t n)
+/* The time that it has had its status since it came into it, as a part of t. */
+static void add_status(const struct sonde_trace_live *l, int64_t ns, struct sonde_trace_times *t)
 {
-	struct sonde_trace_times *t = &l->g.times;
 	uint64_t d = between(l->since_ns, ns);
 	switch (l->status) {
 	case SONDE_TRACE_G_RUNNING:
@@ -143,7 +153,7 @@ static bool close_status(
 		break;
 	case SONDE_TRACE_G_WAITING:
 		t->blocked_ns += d;
-		return add_block(gs, &l->g.blocks, l->reason, n, d);
+		break;
 	case SONDE_TRACE_G_SYSCALL:
 		if (l->stolen_ns != never) {
 			t->syscall_blocked_ns += between(l->stolen_ns, ns);
@@ -153,7 +163,38 @@ static bool close_status(
 		}
 		break;
 	}
-	return true;
+}
+
+/* It leaves its status; n: times that it came into it. */
+static bool close_status(
+	struct sonde_trace_goroutines *gs, struct sonde_trace_live *l, int64_t ns, uint64_t n)
+{
+	add_status(l, ns, &l->g.times);
+	return l->status != SONDE_TRACE_G_WAITING ||
+		add_block(gs, &l->g.blocks, l->reason, n, between(l->since_ns, ns));
+}
+
+/* What is open at ns, and the total. */
+static void complete_times(
+	const struct sonde_trace_live *l, int64_t ns, struct sonde_trace_times *t)
+{
+	t->total_ns = between(l->g.created_ns, ns);
+	if (l->assist_ns != never)
+		t->assist_ns += between(l->assist_ns, ns);
+	if (l->sweep_ns != never)
+		t->sweep_ns += between(l->sweep_ns, ns);
+}
+
+void sonde_trace_goroutines_times(const struct sonde_trace_goroutines *gs, uint32_t slot,
+	int64_t ns, struct sonde_trace_times *ret)
+{
+	*ret = (struct sonde_trace_times){0};
+	if (slot >= gs->n_live || gs->live[slot].status == SONDE_TRACE_G_NONE)
+		return;
+	const struct sonde_trace_live *l = &gs->live[slot];
+	*ret = l->g.times;
+	add_status(l, ns, ret);
+	complete_times(l, ns, ret);
 }
 
 static bool sum_up(struct sonde_trace_goroutines *gs, const struct sonde_trace_goroutine *g)
@@ -183,12 +224,7 @@ static bool sum_up(struct sonde_trace_goroutines *gs, const struct sonde_trace_g
 static bool close_goroutine(
 	struct sonde_trace_goroutines *gs, struct sonde_trace_live *l, int64_t ns)
 {
-	struct sonde_trace_times *t = &l->g.times;
-	t->total_ns = between(l->g.created_ns, ns);
-	if (l->assist_ns != never)
-		t->assist_ns += between(l->assist_ns, ns);
-	if (l->sweep_ns != never)
-		t->sweep_ns += between(l->sweep_ns, ns);
+	complete_times(l, ns, &l->g.times);
 	l->status = SONDE_TRACE_G_NONE;
 	return gs->keep ? sonde_trace_goroutine_vec_push(&gs->ended, l->g) : sum_up(gs, &l->g);
 }

@@ -20,6 +20,9 @@ uint64_t sonde_trace_times_unknown(const struct sonde_trace_times *t);
 
 void sonde_trace_times_add(struct sonde_trace_times *to, const struct sonde_trace_times *t);
 
+/* from's, at an earlier time of the same goroutine. */
+void sonde_trace_times_sub(struct sonde_trace_times *from, const struct sonde_trace_times *t);
+
 /* Blocked for one reason. */
 struct sonde_trace_block {
 	uint32_t reason; /* interned; 0 = not told */
@@ -75,6 +78,10 @@ void sonde_trace_goroutines_init(struct sonde_trace_goroutines *gs, bool keep);
 /* Take in the event that the reader just delivered. false = out of memory. */
 bool sonde_trace_goroutines_add(struct sonde_trace_goroutines *gs,
 	struct sonde_trace_reader *reader, const struct sonde_trace_event *e);
+
+/* The times of the goroutine in that slot of the reader up to ns, which is not before the last event; zeros where there is none. */
+void sonde_trace_goroutines_times(const struct sonde_trace_goroutines *gs, uint32_t slot,
+	int64_t ns, struct sonde_trace_times *ret);
 
 /* The end of the trace: those that still live are closed at its last event. false = out of memory. */
 bool sonde_trace_goroutines_finish(struct sonde_trace_goroutines *gs);

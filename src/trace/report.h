@@ -91,3 +91,40 @@ struct sonde_trace_sched_options {
 struct sonde_error *sonde_trace_report_sched(const char *path,
 	const struct sonde_trace_reader_options *reader_options,
 	const struct sonde_trace_sched_options *options, struct sonde_report *out) SONDE_CHECK;
+
+struct sonde_trace_tasks_options {
+	bool all; /* each, not by type */
+	bool has_id; /* that one, with its goroutines and logs */
+	uint64_t id;
+	const char *type; /* a part of the type's name; NULL = any */
+	uint64_t top; /* rows, 0 = all */
+};
+
+/* User tasks: how long they took. SONDE_NOT_FOUND where has_id and it is not in the trace. */
+struct sonde_error *sonde_trace_report_tasks(const char *path,
+	const struct sonde_trace_reader_options *reader_options,
+	const struct sonde_trace_tasks_options *options, struct sonde_report *out) SONDE_CHECK;
+
+struct sonde_trace_regions_options {
+	bool all; /* each, not by type */
+	bool has_g, has_task; /* of that one only */
+	uint64_t g, task;
+	const char *type; /* a part of the name; NULL = any */
+	uint64_t top; /* rows, 0 = all */
+};
+
+/* User regions: how long they took, and where their goroutine's time went within. */
+struct sonde_error *sonde_trace_report_regions(const char *path,
+	const struct sonde_trace_reader_options *reader_options,
+	const struct sonde_trace_regions_options *options, struct sonde_report *out) SONDE_CHECK;
+
+struct sonde_trace_gc_options {
+	bool has_top, has_worst;
+	uint64_t top; /* the last collections, 0 = all; 20 where has_top is not set */
+	uint64_t worst; /* of the longest pauses, at most 10,000; 5 where has_worst is not set */
+};
+
+/* Collections, pauses and their reasons, work for the collector. */
+struct sonde_error *sonde_trace_report_gc(const char *path,
+	const struct sonde_trace_reader_options *reader_options,
+	const struct sonde_trace_gc_options *options, struct sonde_report *out) SONDE_CHECK;

@@ -53,11 +53,25 @@ for version in $VERSIONS; do
 			"$("$WORK/tracer" "$WORK/again.trace" 3 | awk '$1 == "worker" { print $2 }')"
 	}
 	ok "as many workers as the program started, Go $version" workers
+	results "regions, tasks, pauses, collections of Go $version" \
+		"$E2E/trace_goroutines/annotations.py" "$SONDE" "$WORK/oracle" "$WORK/$version.trace"
+	# As many as the program says that it made.
+	known() {
+		local said
+		said=$("$WORK/tracer" "$WORK/again.trace" 3)
+		equal "$("$SONDE" trace tasks --json "$WORK/again.trace" | jq .seen)" "$(awk '$1 == "UserTaskBegin" { print $2 }' <<<"$said")" &&
+			equal "$("$SONDE" trace regions --json "$WORK/again.trace" | jq .seen)" \
+				"$(awk '$1 == "UserRegionBegin" { print $2 }' <<<"$said")" &&
+			equal "$("$SONDE" trace gc --json "$WORK/again.trace" | jq .collections)" "$(awk '$1 == "GCEnd" { print $2 }' <<<"$said")"
+	}
+	ok "as many tasks, regions and collections as the program made, Go $version" known
 done
 
 corpus=$ROOT/../shared/data/traces/v2
 if [[ -d $corpus ]]; then
 	ok "goroutines of the corpus" same "$corpus"/*.trace
+	results "regions, tasks, pauses, collections of the corpus" \
+		"$E2E/trace_goroutines/annotations.py" "$SONDE" "$WORK/oracle" "$corpus"/*.trace
 else
 	skip "goroutines of the corpus" "../shared/data is not there"
 fi

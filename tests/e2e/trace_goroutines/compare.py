@@ -37,7 +37,7 @@ def of_go(oracle, path):
                                      "syscall": syscall, "no_proc": no_proc, "assist": assist, "sweep": sweep}
         elif kind == "bare":
             bare[int(f[0])] = int(f[1])
-        else:
+        elif kind == "block":
             blocks[int(f[0]), f[1]] = int(f[2])
     for g, ns in bare.items():  # see main.go
         goroutines[g]["syscall"] -= ns

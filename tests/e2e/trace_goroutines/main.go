@@ -1,7 +1,8 @@
 // The oracle of `sonde trace goroutines`: what Go's own summarizer (internal/trace.Summarizer, Go 1.27) says of every
 // goroutine. Built into Go's tree by an overlay, as cmd/sondegoroutines:
 //
-//	sondegoroutines FILE    a line a goroutine: id, name, nanoseconds; then "block id reason ns", "bare id ns"
+//	sondegoroutines FILE    a line a goroutine: id, name, nanoseconds; then "block id reason ns", "bare id ns"; a line a
+//	                        region and a task
 //
 // bare: how long a goroutine that was in a system call without a processor before the trace stayed in it from the first
 // event that names it on. The summarizer counts this as time with a processor, though nothing gave it one.
@@ -58,7 +59,43 @@ func main() {
 	for id, ns := range bare {
 		fmt.Fprintf(out, "bare\t%d\t%d\n", id, ns)
 	}
-	for id, g := range s.Finalize().Goroutines {
+	at := func(e *trace.Event) int64 {
+		if e == nil {
+			return -1
+		}
+		return int64(e.Time())
+	}
+	summary := s.Finalize()
+	for id, t := range summary.Tasks {
+		if id == trace.NoTask || id == trace.BackgroundTask {
+			continue
+		}
+		var parent trace.TaskID
+		if t.Parent != nil {
+			parent = t.Parent.ID
+		}
+		fmt.Fprintf(out, "task\t%d\t%s\t%d\t%d\t%d\t%d\t%d\n", id, t.Name, parent, at(t.Start), at(t.End),
+			len(t.Regions), len(t.Logs))
+	}
+	for id, g := range summary.Goroutines {
+		for _, r := range g.Regions {
+			// Those that only say which task a goroutine was created for have no name.
+			if r.Name == "" {
+				continue
+			}
+			end := int64(-1)
+			if r.End != nil && r.End.Kind() == trace.EventRegionEnd {
+				end = at(r.End)
+			}
+			var blocked int64
+			for _, ns := range r.BlockTimeByReason {
+				blocked += int64(ns)
+			}
+			fmt.Fprintf(out, "region\t%d\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", id, r.TaskID, r.Name, at(r.Start), end,
+				r.TotalTime, r.ExecTime, r.SchedWaitTime, blocked, r.SyscallTime+r.SyscallBlockTime)
+		}
+	}
+	for id, g := range summary.Goroutines {
 		fmt.Fprintf(out, "goroutine\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", id, g.Name, g.TotalTime, g.ExecTime,
 			g.SchedWaitTime, g.SyscallTime, g.SyscallBlockTime, g.RangeTime["GC mark assist"],
 			g.RangeTime["GC incremental sweep"])

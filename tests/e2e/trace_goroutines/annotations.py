@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""annotations.py SONDE ORACLE TRACE...: every user region and task as sonde and as Go's summarizer have them, to the ns; collections
+and pauses against the dump of events. Prints a result a trace and kind."""
+import collections
+import json
+import os
+import subprocess
+import sys
+
+
+def report(sonde, *args):
+    return json.loads(subprocess.run([sonde, "trace", *args], check=True, capture_output=True).stdout)
+
+
+def result(name, ours, theirs):
+    """Multisets."""
+    only_ours, only_theirs = ours - theirs, theirs - ours
+    bad = only_ours or only_theirs
+    print(f"not ok {name}" if bad else f"ok {name}: {sum(ours.values())}")
+    for what, rows in ("sonde", only_ours), ("Go", only_theirs):
+        for row in list(rows)[:3]:
+            print(f"# only {what}: {row}")
+
+
+def main():
+    sonde, oracle, *traces = sys.argv[1:]
+    for trace in traces:
+        name = os.path.basename(trace)
+        go = subprocess.run([oracle, trace], capture_output=True, text=True)
+        if go.returncode:
+            print(f"# {name}: Go gives up: {go.stderr.strip()[:200]}")
+            continue
+        lines = [line.split("\t") for line in go.stdout.splitlines()]
+
+        theirs = collections.Counter(
+            (int(f[1]), int(f[2]), f[3], *map(int, f[4:])) for f in lines if f[0] == "region")
+        ours = collections.Counter()
+        for r in report(sonde, "regions", "--all", "--json", trace)["regions"]:
+            ours[r["goroutine"], r["task"] or 0, r["type"] or "", -1 if r["begin_ns"] is None else r["begin_ns"],
+                 -1 if r["end_ns"] is None else r["end_ns"], r["total_ns"], r["running_ns"], r["runnable_ns"],
+                 r["blocked_ns"], r["syscall_ns"] + r["syscall_blocked_ns"]] += 1
+        result(f"{name}: regions", ours, theirs)
+        types = report(sonde, "regions", "--json", trace)["types"]
+        sums = collections.Counter()
+        for key, n in ours.items():
+            sums[key[2], "n"] += n
+            sums[key[2], "running"] += n * key[6]
+        result(f"{name}: sums of regions",
+               collections.Counter({(t["type"] or "", k): v for t in types for k, v in (
+                   ("n", t["count"] + t["open"] + t["unbegun"]), ("running", t["running_ns"])) if v}),
+               collections.Counter({k: v for k, v in sums.items() if v}))
+
+        theirs = collections.Counter(
+            (int(f[1]), f[2], int(f[3]), *map(int, f[4:])) for f in lines if f[0] == "task")
+        ours = collections.Counter()
+        for t in report(sonde, "tasks", "--all", "--json", trace)["tasks"]:
+            ours[t["task"], t["type"] or "", t["parent"] or 0, -1 if t["begin_ns"] is None else t["begin_ns"],
+                 -1 if t["end_ns"] is None else t["end_ns"], t["regions"], t["logs"]] += 1
+        result(f"{name}: tasks", ours, theirs)
+
+        # run_trace.sh compares the dump of events with Go's reader.
+        begun, pauses, cycles, cycle = None, collections.Counter(), collections.Counter(), None
+        for e in report(sonde, "events", "--json", "--type", "STWBegin", "--type", "STWEnd", "--type", "GCBegin",
+                        "--type", "GCEnd", trace)["events"]:
+            if e["type"] == "STWBegin":
+                begun = e["ns"], e["args"].get("kind_string") or None
+            elif e["type"] == "STWEnd" and begun:
+                pauses[begun[1], "n"] += 1
+                pauses[begun[1], "ns"] += e["ns"] - begun[0]
+                begun = None
+            elif e["type"] == "GCBegin":
+                cycle = e["ns"]
+            elif e["type"] == "GCEnd" and cycle is not None:
+                cycles[cycle, e["ns"]] += 1
+                cycle = None
+        gc = report(sonde, "gc", "--top", "0", "--json", trace)
+        result(f"{name}: pauses", collections.Counter({(p["reason"] or None, k): v for p in gc["pauses"] for k, v in (
+            ("n", p["count"]), ("ns", p["total_ns"])) if v}), collections.Counter({k: v for k, v in pauses.items() if v}))
+        result(f"{name}: collections", collections.Counter(
+            (c["begin_ns"], c["end_ns"]) for c in gc["cycles"] if c["mark_ns"] is not None), cycles)
+
+
+main()

@@ -55,6 +55,7 @@ extern const struct sonde_command sonde_command_trace_overview;
 extern const struct sonde_command sonde_command_trace_pprof;
 extern const struct sonde_command sonde_command_trace_regions;
 extern const struct sonde_command sonde_command_trace_sched;
+extern const struct sonde_command sonde_command_trace_stacks;
 extern const struct sonde_command sonde_command_trace_tasks;
 
 /* The most option tables that a leaf may have, with the common ones. */

@@ -31,6 +31,7 @@ static const struct sonde_command *const commands[] = {
 	&sonde_command_trace_gc,
 	&sonde_command_trace_tasks,
 	&sonde_command_trace_regions,
+	&sonde_command_trace_stacks,
 	&sonde_command_trace_pprof,
 	&sonde_command_trace_events,
 };

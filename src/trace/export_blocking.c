@@ -33,17 +33,7 @@ static bool wanted(const struct sonde_trace_reader *reader,
 	const char *reason = reason_of(reader, row);
 	if (o->reason && !(reason && strstr(reason, o->reason)))
 		return false;
-	if (!o->function)
-		return true;
-	size_t n;
-	const struct sonde_trace_interned_frame *frames =
-		sonde_trace_interned_stack(reader, row->stack, &n);
-	for (size_t i = 0; i < n; i++) {
-		const char *name = sonde_trace_interned(reader, frames[i].func);
-		if (name && strstr(name, o->function))
-			return true;
-	}
-	return false;
+	return !o->function || sonde_trace_stack_has(reader, row->stack, o->function);
 }
 
 static void report_rows(struct sonde_report *out, const struct sonde_trace_reader *reader,

@@ -61,3 +61,17 @@ void sonde_trace_report_frames(
 	}
 	sonde_report_list_end(out);
 }
+
+bool sonde_trace_stack_has(
+	const struct sonde_trace_reader *reader, uint32_t stack, const char *text)
+{
+	size_t n;
+	const struct sonde_trace_interned_frame *frames =
+		sonde_trace_interned_stack(reader, stack, &n);
+	for (size_t i = 0; i < n; i++) {
+		const char *name = sonde_trace_interned(reader, frames[i].func);
+		if (name && strstr(name, text))
+			return true;
+	}
+	return false;
+}

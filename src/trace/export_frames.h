@@ -15,3 +15,7 @@ const char *sonde_trace_stack_caller(const struct sonde_trace_reader *reader, ui
 /* JSON: "stack": [{"function", "file", "line", "pc"}...]; text: two lines a frame, as Go prints them. */
 void sonde_trace_report_frames(
 	struct sonde_report *out, const struct sonde_trace_reader *reader, uint32_t stack);
+
+/* Whether text is a part of the name of one of its functions. */
+bool sonde_trace_stack_has(
+	const struct sonde_trace_reader *reader, uint32_t stack, const char *text);

@@ -128,3 +128,17 @@ struct sonde_trace_gc_options {
 struct sonde_error *sonde_trace_report_gc(const char *path,
 	const struct sonde_trace_reader_options *reader_options,
 	const struct sonde_trace_gc_options *options, struct sonde_report *out) SONDE_CHECK;
+
+struct sonde_trace_stacks_options {
+	const char *const *types; /* names of event types; NULL = all that have stacks */
+	size_t n_types;
+	const char *function; /* a part of a function's name, anywhere in the stack; NULL = any */
+	bool frames; /* with all frames */
+	bool has_top;
+	uint64_t top; /* rows, 0 = all; 20 where has_top is not set */
+};
+
+/* Where events happened. SONDE_USAGE for an unknown type. */
+struct sonde_error *sonde_trace_report_stacks(const char *path,
+	const struct sonde_trace_reader_options *reader_options,
+	const struct sonde_trace_stacks_options *options, struct sonde_report *out) SONDE_CHECK;

@@ -73,6 +73,15 @@ def main():
             elif e["type"] == "GCEnd" and cycle is not None:
                 cycles[cycle, e["ns"]] += 1
                 cycle = None
+        # Events that carry a stack: as many of each type as the dump has, and by their innermost functions.
+        theirs = collections.Counter()
+        for e in report(sonde, "events", "--json", "--stacks", "--type", "GoBlock", "--type", "GoCreate", trace)["events"]:
+            if e.get("stack"):
+                theirs[e["type"], e["stack"][0]["function"] or None] += 1
+        ours = collections.Counter()
+        for s in report(sonde, "stacks", "--json", "--top", "0", "--type", "GoBlock", "--type", "GoCreate", trace)["stacks"]:
+            ours[s["type"], s["in"] or None] += s["count"]
+        result(f"{name}: stacks", ours, theirs)
         gc = report(sonde, "gc", "--top", "0", "--json", trace)
         result(f"{name}: pauses", collections.Counter({(p["reason"] or None, k): v for p in gc["pauses"] for k, v in (
             ("n", p["count"]), ("ns", p["total_ns"])) if v}), collections.Counter({k: v for k, v in pauses.items() if v}))

@@ -7,6 +7,7 @@
 enum profile_field {
 	PROFILE_SAMPLE_TYPE = 1,
 	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
 	PROFILE_LOCATION = 4,
 	PROFILE_FUNCTION = 5,
 	PROFILE_STRING = 6,
@@ -20,7 +21,19 @@ enum profile_field {
 enum { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT = 2 };
 enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
 enum { LABEL_KEY = 1, LABEL_TEXT = 2, LABEL_NUMBER = 3, LABEL_UNIT = 4 };
-enum { LOCATION_ID = 1, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
+enum mapping_field {
+	MAPPING_ID = 1,
+	MAPPING_START = 2,
+	MAPPING_LIMIT = 3,
+	MAPPING_OFFSET = 4,
+	MAPPING_FILE = 5,
+	MAPPING_BUILD_ID = 6,
+	MAPPING_HAS_FUNCTIONS = 7,
+	MAPPING_HAS_FILES = 8,
+	MAPPING_HAS_LINES = 9,
+	MAPPING_HAS_INLINED = 10,
+};
+enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
 
@@ -126,6 +139,7 @@ void sonde_pprof_deinit(struct sonde_pprof *p)
 	sonde_strtab_deinit(&p->strings);
 	sonde_buf_deinit(&p->head);
 	sonde_buf_deinit(&p->samples);
+	sonde_buf_deinit(&p->mappings);
 	sonde_buf_deinit(&p->locations);
 	sonde_buf_deinit(&p->functions);
 	sonde_buf_deinit(&p->tail);
@@ -154,11 +168,29 @@ uint64_t sonde_pprof_function(struct sonde_pprof *p, const char *name, const cha
 	return *id;
 }
 
-uint64_t sonde_pprof_location(
-	struct sonde_pprof *p, uint64_t address, const struct sonde_pprof_line *lines, size_t n)
+uint64_t sonde_pprof_mapping(struct sonde_pprof *p, const struct sonde_pprof_mapping *mapping)
+{
+	struct sonde_buf *s = &p->scratch;
+	put_number(s, MAPPING_ID, ++p->n_mappings);
+	put_nonzero(s, MAPPING_START, mapping->start);
+	put_nonzero(s, MAPPING_LIMIT, mapping->limit);
+	put_nonzero(s, MAPPING_OFFSET, mapping->file_offset);
+	put_nonzero(s, MAPPING_FILE, string_id(p, mapping->file));
+	put_nonzero(s, MAPPING_BUILD_ID, string_id(p, mapping->build_id));
+	put_nonzero(s, MAPPING_HAS_FUNCTIONS, mapping->has_functions);
+	put_nonzero(s, MAPPING_HAS_FILES, mapping->has_files);
+	put_nonzero(s, MAPPING_HAS_LINES, mapping->has_lines);
+	put_nonzero(s, MAPPING_HAS_INLINED, mapping->has_inlined);
+	put_message(p, &p->mappings, PROFILE_MAPPING, 0);
+	return p->n_mappings;
+}
+
+uint64_t sonde_pprof_location(struct sonde_pprof *p, uint64_t mapping, uint64_t address,
+	const struct sonde_pprof_line *lines, size_t n)
 {
 	struct sonde_buf *s = &p->scratch;
 	put_number(s, LOCATION_ID, ++p->n_locations);
+	put_nonzero(s, LOCATION_MAPPING, mapping);
 	put_nonzero(s, LOCATION_ADDRESS, address);
 	for (size_t i = 0; i < n; i++) {
 		size_t from = s->len;
@@ -219,7 +251,8 @@ static void deflate_to(z_stream *z, struct sonde_sink *sink, const void *data, s
 
 static bool write_all(struct sonde_pprof *p, z_stream *z, struct sonde_sink *sink)
 {
-	const struct sonde_buf *parts[] = {&p->head, &p->samples, &p->locations, &p->functions};
+	const struct sonde_buf *parts[] = {
+		&p->head, &p->samples, &p->mappings, &p->locations, &p->functions};
 	for (size_t i = 0; i < SONDE_ARRAY_LEN(parts); i++)
 		deflate_to(z, sink, parts[i]->data, parts[i]->len, false);
 	sonde_vec_foreach (e, &p->strings.entries) {
@@ -242,8 +275,8 @@ struct sonde_error *sonde_pprof_write(struct sonde_pprof *p, struct sonde_sink *
 	put_nonzero(&p->tail, PROFILE_PERIOD, (uint64_t)p->period);
 	if (p->default_type)
 		put_number(&p->tail, PROFILE_DEFAULT_TYPE, string_id(p, p->default_type));
-	if (p->failed || p->head.failed || p->samples.failed || p->locations.failed ||
-		p->functions.failed || p->tail.failed || p->scratch.failed)
+	if (p->failed || p->head.failed || p->samples.failed || p->mappings.failed ||
+		p->locations.failed || p->functions.failed || p->tail.failed || p->scratch.failed)
 		return &sonde_enomem;
 	z_stream z = {0};
 	/* 16: a gzip header, whose time stays 0. */

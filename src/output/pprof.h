@@ -7,7 +7,7 @@
  *	sonde_cleanup(sonde_pprof) struct sonde_pprof p;
  *	sonde_pprof_init(&p, types, SONDE_ARRAY_LEN(types));
  *	uint64_t f = sonde_pprof_function(&p, "main.main", "/src/main.go");
- *	uint64_t l = sonde_pprof_location(&p, pc, &(struct sonde_pprof_line){f, 12}, 1);
+ *	uint64_t l = sonde_pprof_location(&p, 0, pc, &(struct sonde_pprof_line){f, 12}, 1);
  *	sonde_pprof_sample(&p, (int64_t[]){1, 1000}, &l, 1, NULL, 0);
  *	SONDE_TRY(sonde_pprof_write(&p, sink));
  *
@@ -33,9 +33,9 @@ struct sonde_pprof {
 
 	/* pprof.c's. */
 	struct sonde_strtab strings;
-	struct sonde_buf head, samples, locations, functions, tail, scratch;
+	struct sonde_buf head, samples, mappings, locations, functions, tail, scratch;
 	struct sonde_u64_map function_ids; /* name << 32 | file, as ids of strings */
-	uint64_t n_functions, n_locations, n_samples;
+	uint64_t n_functions, n_locations, n_samples, n_mappings;
 	size_t n_types;
 	bool failed;
 };
@@ -48,14 +48,28 @@ SONDE_DEFINE_CLEANUP_DEINIT(sonde_pprof)
 /* The id of a function, the same for the same name and file. file may be "". */
 uint64_t sonde_pprof_function(struct sonde_pprof *p, const char *name, const char *file);
 
+/* A part of the address space that a file is mapped to. */
+struct sonde_pprof_mapping {
+	uint64_t start, limit, file_offset;
+	const char *file, *build_id; /* build_id in hexadecimal; NULL = not known */
+	/* Whether its locations tell these already: of a mapping without names pprof looks them up in the file. */
+	bool has_functions, has_files, has_lines, has_inlined;
+};
+
+/* The id of a new mapping. Tools take the first for the program's own. */
+uint64_t sonde_pprof_mapping(struct sonde_pprof *p, const struct sonde_pprof_mapping *mapping);
+
 struct sonde_pprof_line {
 	uint64_t function; /* id */
 	int64_t line; /* 0 = unknown */
 };
 
-/* The id of a new location: an address (0 = none) and what stands there, the innermost inlined function first. */
-uint64_t sonde_pprof_location(
-	struct sonde_pprof *p, uint64_t address, const struct sonde_pprof_line *lines, size_t n);
+/*
+ * The id of a new location: the mapping it lies in (0 = not known), an address (0 = none) and what stands there, the
+ * innermost inlined function first.
+ */
+uint64_t sonde_pprof_location(struct sonde_pprof *p, uint64_t mapping, uint64_t address,
+	const struct sonde_pprof_line *lines, size_t n);
 
 struct sonde_pprof_label {
 	const char *key;

@@ -244,7 +244,7 @@ static uint64_t location(struct sonde_pprof *out, const struct sonde_trace_reade
 			sonde_pprof_function(out, sonde_trace_interned(reader, f->func),
 				sonde_trace_interned(reader, f->file)),
 			f->line};
-		*id = sonde_pprof_location(out, f->pc, &line, 1);
+		*id = sonde_pprof_location(out, 0, f->pc, &line, 1);
 	}
 	return *id;
 }

@@ -66,8 +66,18 @@ static void build(struct sonde_buf *bytes)
 	CHECK_EQ(sonde_pprof_function(&p, "main.f", "f.go"), f);
 	CHECK(sonde_pprof_function(&p, "main.f", "other.go") != f);
 	struct sonde_pprof_line inlined[] = {{f, 7}, {g, 300}};
-	uint64_t locations[] = {sonde_pprof_location(&p, 0x401000, inlined, 2),
-		sonde_pprof_location(&p, 0, &(struct sonde_pprof_line){g, 1}, 1)};
+	CHECK_EQ(sonde_pprof_mapping(&p,
+			 &(struct sonde_pprof_mapping){.start = 0x400000,
+				 .limit = 0x500000,
+				 .file_offset = 0x1000,
+				 .file = "/bin/f",
+				 .build_id = "c0ffee",
+				 .has_functions = true,
+				 .has_lines = true}),
+		1);
+	CHECK_EQ(sonde_pprof_mapping(&p, &(struct sonde_pprof_mapping){.start = 0x700000}), 2);
+	uint64_t locations[] = {sonde_pprof_location(&p, 1, 0x401000, inlined, 2),
+		sonde_pprof_location(&p, 0, 0, &(struct sonde_pprof_line){g, 1}, 1)};
 	sonde_pprof_sample(&p, (int64_t[]){3, 123456789012}, locations, 2, NULL, 0);
 	struct sonde_pprof_label labels[] = {
 		{"type", "main.T", 0, NULL}, {"bytes", NULL, 4096, "bytes"}};
@@ -81,14 +91,21 @@ static void build(struct sonde_buf *bytes)
 	CHECK_OK(sonde_sink_finish(sink));
 }
 
+static void check_text(const struct field *const *strings, size_t n, uint64_t id, const char *want)
+{
+	REQUIRE(id < n);
+	CHECK(strings[id]->value == strlen(want) && !memcmp(strings[id]->data, want, strlen(want)));
+}
+
 static void test_encoding(void)
 {
 	sonde_cleanup(sonde_buf) struct sonde_buf bytes = {0}, again = {0};
 	uint8_t data[4096];
 	struct field fields[64], in[16];
 	const struct field *strings[32] = {0}, *samples[2] = {0}, *locations[2] = {0},
-			   *functions[3] = {0};
+			   *functions[3] = {0}, *mappings[2] = {0}, *single[16] = {0};
 	size_t n_strings = 0, n_samples = 0, n_locations = 0, n_functions = 0, n_types = 0;
+	size_t n_mappings = 0;
 	build(&bytes);
 	build(&again);
 	CHECK(bytes.len == again.len && !memcmp(bytes.data, again.data, bytes.len));
@@ -104,23 +121,49 @@ static void test_encoding(void)
 			locations[n_locations++] = f;
 		else if (f->number == 5 && n_functions < 3)
 			functions[n_functions++] = f;
+		else if (f->number == 3 && n_mappings < 2)
+			mappings[n_mappings++] = f;
+		else if (f->number >= 9 && f->number < 16)
+			single[f->number] = f;
 		n_types += f->number == 1;
 	}
 	REQUIRE(n_samples == 2 && n_locations == 2 && n_functions == 3 && n_types == 2);
+	REQUIRE(n_mappings == 2 && single[10] && single[11] && single[12] && single[13]);
+	/* Zeros are not written: no time, no default type. */
+	CHECK(!single[9] && !single[14]);
+	CHECK_EQ(single[10]->value, 5);
+	CHECK_EQ(single[12]->value, 1);
+	check_text(strings, n_strings, find(single[11], 1), "trace");
+	check_text(strings, n_strings, find(single[11], 2), "count");
+	check_text(strings, n_strings, single[13]->value, "a comment");
+	CHECK_EQ(find(mappings[0], 1), 1);
+	CHECK_EQ(find(mappings[0], 2), 0x400000);
+	CHECK_EQ(find(mappings[0], 3), 0x500000);
+	CHECK_EQ(find(mappings[0], 4), 0x1000);
+	check_text(strings, n_strings, find(mappings[0], 5), "/bin/f");
+	check_text(strings, n_strings, find(mappings[0], 6), "c0ffee");
+	CHECK_EQ(find(mappings[0], 7), 1);
+	CHECK_EQ(find(mappings[0], 8), 0);
+	CHECK_EQ(find(mappings[0], 9), 1);
+	CHECK_EQ(find(mappings[0], 10), 0);
+	CHECK_EQ(find(mappings[1], 1), 2);
+	CHECK_EQ(find(mappings[1], 2), 0x700000);
+	CHECK_EQ(find(mappings[1], 5), 0);
+	CHECK_EQ(find(locations[0], 2), 1);
+	CHECK_EQ(find(locations[1], 2), 0);
 	/* String 0 is "". */
 	CHECK_EQ(strings[0]->value, 0);
-	uint64_t name = find(functions[0], 2);
-	REQUIRE(name < n_strings);
-	CHECK(strings[name]->value == 6 && !memcmp(strings[name]->data, "main.f", 6));
+	check_text(strings, n_strings, find(functions[0], 2), "main.f");
+	check_text(strings, n_strings, find(functions[2], 4), "other.go");
 	CHECK_EQ(find(locations[0], 3), 0x401000);
 	CHECK_EQ(find(locations[1], 3), 0);
 	/* The inlined frames: two lines, the innermost first. */
 	n = fields_of(locations[0]->data, locations[0]->value, in, SONDE_ARRAY_LEN(in));
-	REQUIRE(n == 4 && in[2].number == 4 && in[3].number == 4);
-	CHECK_EQ(find(&in[2], 1), 1);
-	CHECK_EQ(find(&in[2], 2), 7);
-	CHECK_EQ(find(&in[3], 1), 2);
-	CHECK_EQ(find(&in[3], 2), 300);
+	REQUIRE(n == 5 && in[3].number == 4 && in[4].number == 4);
+	CHECK_EQ(find(&in[3], 1), 1);
+	CHECK_EQ(find(&in[3], 2), 7);
+	CHECK_EQ(find(&in[4], 1), 2);
+	CHECK_EQ(find(&in[4], 2), 300);
 	/* Samples: packed locations and values. */
 	n = fields_of(samples[0]->data, samples[0]->value, in, SONDE_ARRAY_LEN(in));
 	REQUIRE(n == 2 && in[0].number == 1 && in[1].number == 2);
@@ -133,7 +176,10 @@ static void test_encoding(void)
 	c = sonde_cursor_over(in[0].data, in[0].value);
 	CHECK_EQ(sonde_varint_u64(&c), 0);
 	CHECK_EQ(sonde_varint_u64(&c), UINT64_MAX);
+	check_text(strings, n_strings, find(&in[1], 1), "type");
+	check_text(strings, n_strings, find(&in[1], 2), "main.T");
 	CHECK_EQ(find(&in[2], 3), 4096);
+	check_text(strings, n_strings, find(&in[2], 4), "bytes");
 }
 
 int main(void)

@@ -35,6 +35,7 @@ extern const struct sonde_command sonde_command_root;
 /* The verbs, and the leaf commands, one file each. */
 extern const struct sonde_command sonde_command_complete;
 extern const struct sonde_command sonde_command_core;
+extern const struct sonde_command sonde_command_core_breakdown;
 extern const struct sonde_command sonde_command_core_goroutines;
 extern const struct sonde_command sonde_command_core_histogram;
 extern const struct sonde_command sonde_command_core_mappings;

@@ -1,3 +1,5 @@
+#include "core/export_memory.h"
+
 #include <inttypes.h>
 
 #include "core/report.h"
@@ -17,7 +19,7 @@ static const char *source_text(enum sonde_source source)
 	return names[source];
 }
 
-static void perm_text(uint32_t perm, char to[4])
+void sonde_core_permission_text(uint32_t perm, char to[4])
 {
 	to[0] = perm & SONDE_PERM_R ? 'r' : '-';
 	to[1] = perm & SONDE_PERM_W ? 'w' : '-';
@@ -47,7 +49,7 @@ struct sonde_error *sonde_core_report_mappings(
 	for (size_t i = 0; i < n; i++) {
 		const struct sonde_mapping *m = &maps[i];
 		char perm[4];
-		perm_text(m->perm, perm);
+		sonde_core_permission_text(m->perm, perm);
 		bytes += m->end - m->start;
 		uint64_t there = sonde_target_present_bytes(session->target, m);
 		present += there;
@@ -70,7 +72,7 @@ static void report_owner(struct sonde_core_session *s, uint64_t addr, struct son
 	const struct sonde_mapping *m = sonde_target_mapping_find(s->target, addr);
 	char perm[4];
 	if (m) {
-		perm_text(m->perm, perm);
+		sonde_core_permission_text(m->perm, perm);
 		sonde_report_field(out, "mapping_start", "mapping", sonde_value_addr(m->start));
 		sonde_report_field(out, "permissions", "permissions", sonde_value_text(perm));
 		sonde_report_field(

@@ -121,6 +121,27 @@ static void report_heap(struct sonde_core_session *s, struct sonde_report *out)
 	sonde_report_section_end(out);
 }
 
+static void report_live(struct sonde_core_session *s, struct sonde_report *out)
+{
+	const struct sonde_core_marks *m = s->marks;
+	const struct sonde_go_heap *h = s->heap;
+	sonde_report_section_begin(out, "live", "alive");
+	sonde_report_field(out, "live_objects", "live objects", sonde_value_count(m->n_live));
+	sonde_report_field(out, "live_bytes", "live", sonde_value_bytes(m->live_bytes));
+	if (m->n_pending) {
+		sonde_report_field(out, "pending_objects", "objects kept for finalizers only",
+			sonde_value_count(m->n_pending));
+		sonde_report_field(out, "pending_bytes", "kept for finalizers only",
+			sonde_value_bytes(m->pending_bytes));
+	}
+	sonde_report_field(out, "garbage_objects", "garbage objects",
+		sonde_value_count(h->n_allocated - m->n_live - m->n_pending));
+	sonde_report_field(out, "garbage_bytes", "garbage",
+		sonde_value_bytes(h->allocated_bytes - m->live_bytes - m->pending_bytes));
+	sonde_report_field(out, "roots", "roots", sonde_value_count(m->n_roots));
+	sonde_report_section_end(out);
+}
+
 static void report_absent(struct sonde_core_session *s, struct sonde_report *out)
 {
 	size_t n;
@@ -139,14 +160,16 @@ static void report_absent(struct sonde_core_session *s, struct sonde_report *out
 	sonde_report_section_end(out);
 }
 
-struct sonde_error *sonde_core_report_overview(
-	struct sonde_core_session *session, struct sonde_report *out)
+static struct sonde_error *report_overview(
+	struct sonde_core_session *session, bool live, struct sonde_report *out)
 {
 	struct sonde_error *go_error = sonde_core_session_need_go(session);
 	struct sonde_error *heap_error = NULL, *goroutine_error = NULL;
 	if (!go_error) {
 		goroutine_error = sonde_core_session_need_goroutines(session);
 		heap_error = sonde_core_session_need_heap(session);
+		if (live && !heap_error)
+			heap_error = sonde_core_session_need_marks(session);
 	}
 	sonde_report_begin(out, "core.overview", 1);
 	report_process(session, out);
@@ -168,9 +191,23 @@ struct sonde_error *sonde_core_report_overview(
 			sonde_value_text(heap_error->message));
 	else if (session->heap)
 		report_heap(session, out);
+	if (live && !heap_error && session->marks)
+		report_live(session, out);
 	report_absent(session, out);
 	sonde_error_free(go_error);
 	sonde_error_free(heap_error);
 	sonde_error_free(goroutine_error);
 	return sonde_report_end(out, &session->notes);
+}
+
+struct sonde_error *sonde_core_report_overview(
+	struct sonde_core_session *session, struct sonde_report *out)
+{
+	return report_overview(session, false, out);
+}
+
+struct sonde_error *sonde_core_report_overview_live(
+	struct sonde_core_session *session, struct sonde_report *out)
+{
+	return report_overview(session, true, out);
 }

@@ -362,6 +362,7 @@ static struct sonde_error *mark_pending(
 	count(m->heap, all_bits, &marks->n_pending, &marks->pending_bytes);
 	marks->n_pending -= marks->n_live;
 	marks->pending_bytes -= marks->live_bytes;
+	marks->kept_bits = sonde_take(all_bits);
 	return NULL;
 }
 
@@ -423,5 +424,6 @@ void sonde_core_marks_free(struct sonde_core_marks *marks)
 	if (!marks)
 		return;
 	free(marks->bits);
+	free(marks->kept_bits);
 	free(marks);
 }

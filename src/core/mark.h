@@ -15,6 +15,7 @@
 
 struct sonde_core_marks {
 	uint64_t *bits; /* 1 = reachable */
+	uint64_t *kept_bits; /* 1 = reachable or pending, as below; NULL = nothing is pending */
 	uint64_t n_live, live_bytes; /* slot bytes */
 	/* Unreachable, but kept by the runtime until finalizers or cleanups have run, with what they alone reach. */
 	uint64_t n_pending, pending_bytes;

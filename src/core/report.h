@@ -12,6 +12,11 @@ struct sonde_report; /* output/report.h */
 
 struct sonde_error *sonde_core_report_overview(
 	struct sonde_core_session *session, struct sonde_report *out) SONDE_CHECK;
+/* The same, and what is alive: marks the heap. */
+struct sonde_error *sonde_core_report_overview_live(
+	struct sonde_core_session *session, struct sonde_report *out) SONDE_CHECK;
+struct sonde_error *sonde_core_report_breakdown(
+	struct sonde_core_session *session, struct sonde_report *out) SONDE_CHECK;
 struct sonde_error *sonde_core_report_mappings(
 	struct sonde_core_session *session, struct sonde_report *out) SONDE_CHECK;
 

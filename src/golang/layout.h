@@ -75,6 +75,20 @@
 	F(cleanup_block_items, "runtime.cleanupBlock", "cleanups", OPTIONAL)                      \
 	F(cleanup_queue_all, "runtime.cleanupQueue", "all.value|all", OPTIONAL)                   \
 	F(mheap_allspans, "runtime.mheap", "allspans", REQUIRED)                                  \
+	F(mheap_chunks, "runtime.mheap", "pages.chunks", OPTIONAL)                                \
+	F(mheap_page_ranges, "runtime.mheap", "pages.inUse.ranges", OPTIONAL)                     \
+	F(mheap_summary, "runtime.mheap", "pages.summary", OPTIONAL)                              \
+	F(mheap_arenas, "runtime.mheap", "arenas", OPTIONAL)                                      \
+	F(palloc_bits, "runtime.pallocData", "pallocBits", OPTIONAL)                              \
+	F(palloc_scavenged, "runtime.pallocData", "scavenged", OPTIONAL)                          \
+	F(addr_range_base, "runtime.addrRange", "base.a|base", OPTIONAL)                          \
+	F(addr_range_limit, "runtime.addrRange", "limit.a|limit", OPTIONAL)                       \
+	F(p_cache_base, "runtime.p", "pcache.base", OPTIONAL)                                     \
+	F(p_cache_free, "runtime.p", "pcache.cache", OPTIONAL)                                    \
+	F(p_cache_scavenged, "runtime.p", "pcache.scav", OPTIONAL)                                \
+	F(span_next, "runtime.mspan", "next", OPTIONAL)                                           \
+	F(work_wbufs_free, "runtime.workType", "wbufSpans.free.first", OPTIONAL)                  \
+	F(work_wbufs_busy, "runtime.workType", "wbufSpans.busy.first", OPTIONAL)                  \
 	F(module_pc_header, "runtime.moduledata", "pcHeader", REQUIRED)                           \
 	F(module_pclntable, "runtime.moduledata", "pclntable", REQUIRED)                          \
 	F(module_text, "runtime.moduledata", "text", REQUIRED)                                    \
@@ -140,6 +154,10 @@
 	T(sizeof_cleanup_fn, "runtime.cleanupFn", OPTIONAL)     \
 	T(sizeof_stkobj, "runtime.stackObjectRecord", REQUIRED) \
 	T(sizeof_type, "internal/abi.Type", REQUIRED)           \
+	T(sizeof_palloc, "runtime.pallocData", OPTIONAL)        \
+	T(sizeof_addr_range, "runtime.addrRange", OPTIONAL)     \
+	T(sizeof_heap_arena, "runtime.heapArena", OPTIONAL)     \
+	T(sizeof_gc_bits, "runtime.gcBitsArena", OPTIONAL)      \
 	T(sizeof_hmap, "runtime.hmap", OPTIONAL)                \
 	T(sizeof_swiss_map, "internal/runtime/maps.Map", OPTIONAL)
 

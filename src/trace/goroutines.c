@@ -283,6 +283,13 @@ static bool enter(struct sonde_trace_goroutines *gs, struct sonde_trace_reader *
 	}
 }
 
+/* Formats before 1.22 say that a goroutine was blocked when the trace began by creating it, runnable, first. */
+static bool was_always(const struct sonde_trace_event *e)
+{
+	return (e->wire == SONDE_TRACE_V1_GO_WAITING || e->wire == SONDE_TRACE_V1_GO_IN_SYSCALL) &&
+		e->kind == SONDE_TRACE_GO_STATUS;
+}
+
 static bool transition(struct sonde_trace_goroutines *gs, struct sonde_trace_reader *reader,
 	const struct sonde_trace_event *e)
 {
@@ -301,7 +308,7 @@ static bool transition(struct sonde_trace_goroutines *gs, struct sonde_trace_rea
 			return true;
 		if (!begin(gs, l, e))
 			return false;
-	} else {
+	} else if (!was_always(e)) {
 		if (!close_status(gs, l, e->ns, 1))
 			return false;
 		l->stolen_ns = never;
@@ -318,7 +325,12 @@ static bool transition(struct sonde_trace_goroutines *gs, struct sonde_trace_rea
 		l->g.ended_ns = e->ns;
 		return close_goroutine(gs, l, e->ns);
 	}
-	return enter(gs, reader, l, e);
+	int64_t since_ns = l->since_ns;
+	if (!enter(gs, reader, l, e))
+		return false;
+	if (was_always(e))
+		l->since_ns = since_ns;
+	return true;
 }
 
 /* A processor goes idle while its goroutine is in a system call: from here on that one has none. */

@@ -100,6 +100,8 @@ for version in 1.15 1.19 1.21 1.22; do
 	"$WORK/tracer" "$WORK/trace" 2 >"$WORK/want"
 	"$WORK/load" "$WORK/busy" 1 >/dev/null
 	ok "Go $version: event by event as Go 1.21" same_dump "$WORK/trace"
+	results "Go $version: the time of goroutines as Go 1.21 has it" "$E2E/trace_v1_oracle/goroutines.py" "$SONDE" "$WORK/oracle" \
+		"$WORK/trace" "$WORK/busy"
 	ok "Go $version: the counts of the program" same_counts "$WORK/trace" "$WORK/want"
 	ok "Go $version: whole" "${TRACE[@]}" check "$WORK/trace"
 	ok "Go $version: a busy one, event by event" same_dump "$WORK/busy"
@@ -156,6 +158,8 @@ if [[ -n ${SONDE_TRACES-} ]]; then
 			ok "${file##*/}" same_dump "$file"
 		fi
 	done
+	results "the time of goroutines as Go 1.21 has it" "$E2E/trace_v1_oracle/goroutines.py" "$SONDE" "$WORK/oracle" \
+		"$SONDE_TRACES"/v1/*
 	# None crashes, none hangs.
 	survives() {
 		local status=0

@@ -12,6 +12,7 @@ cat >"$work/overlay.json" <<END
 {"Replace": {
 	"$src/cmd/sondev1/main.go": "$here/main.go.txt",
 	"$at/export.go": "$here/export.go.txt",
+	"$at/goroutines.go": "$src/internal/trace/goroutines.go",
 	"$at/order.go": "$src/internal/trace/order.go",
 	"$at/parser.go": "$src/internal/trace/parser.go"
 }}

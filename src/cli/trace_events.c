@@ -1,6 +1,3 @@
-#include <errno.h>
-#include <stdlib.h>
-
 #include "cli/trace_command.h"
 #include "trace/report.h"
 
@@ -15,10 +12,7 @@ struct events_options {
 #define GIVEN(member) SONDE_OPTION_GIVEN(struct events_options, member)
 
 static const struct sonde_option rows[] = {
-	{"from", 0, INTO(STRING, from), "TIME",
-		"not before TIME: 1.5s, 20ms, 3us since the first event; plain digits: ns as "
-		"shown"},
-	{"to", 0, INTO(STRING, to), "TIME", "not behind TIME"},
+	SONDE_TRACE_WINDOW_ROWS(INTO(STRING, from), INTO(STRING, to)),
 	{"goroutine", 'g', INTO(U64, events.g), "N", "that run on it or are about it",
 		GIVEN(events.has_g)},
 	{"proc", 'p', INTO(U64, events.p), "N", "on this processor or about it",
@@ -43,34 +37,6 @@ static const struct sonde_option_table table = {
 
 static const struct sonde_option_table *const tables[] = {&table, &sonde_trace_option_table, NULL};
 
-/* "1.5s", "20ms", "3us", "7ns" since the first event, or digits alone: absolute nanoseconds. */
-static struct sonde_error *parse_time(
-	const char *option, const char *text, bool *has, bool *absolute, int64_t *ns)
-{
-	static const struct {
-		const char *suffix;
-		double factor;
-	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-	char *end;
-	if (!text)
-		return NULL;
-	*has = true;
-	errno = 0;
-	*ns = strtoll(text, &end, 10);
-	*absolute = !*end;
-	if (*text && !*end && !errno)
-		return NULL;
-	double value = strtod(text, &end);
-	for (size_t i = 0; end != text && i < SONDE_ARRAY_LEN(units); i++) {
-		double scaled = value * units[i].factor;
-		if (strcmp(end, units[i].suffix) != 0 || !(scaled > -9e18 && scaled < 9e18))
-			continue;
-		*ns = (int64_t)scaled;
-		return NULL;
-	}
-	return sonde_error_new(SONDE_USAGE, "%s: '%s' is not a time", option, text);
-}
-
 static struct sonde_error *run(
 	struct sonde_ui *ui, const void *options, const struct sonde_strings *operands)
 {
@@ -80,9 +46,7 @@ static struct sonde_error *run(
 	struct sonde_report *report;
 	events.types = o->types.items;
 	events.n_types = o->types.n;
-	SONDE_TRY(parse_time(
-		"--from", o->from, &events.has_from, &events.from_is_absolute, &events.from_ns));
-	SONDE_TRY(parse_time("--to", o->to, &events.has_to, &events.to_is_absolute, &events.to_ns));
+	SONDE_TRY(sonde_trace_command_window(o->from, o->to, &events.window));
 	SONDE_TRY(sonde_ui_open_report(ui, &report));
 	return sonde_trace_report_events(operands->items[0], &reader, &events, report);
 }

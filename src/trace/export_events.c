@@ -32,19 +32,6 @@ static struct sonde_error *make_filter(
 	return NULL;
 }
 
-/* Times that count from the first event become absolute with it. */
-static void settle_times(struct filter *f, int64_t first_ns)
-{
-	const struct sonde_trace_events_options *o = f->o;
-	int64_t from_ns = o->from_is_absolute ? 0 : first_ns,
-		to_ns = o->to_is_absolute ? 0 : first_ns;
-	f->from_known = true;
-	if (o->has_from && __builtin_add_overflow(from_ns, o->from_ns, &f->from_ns))
-		f->from_ns = INT64_MAX;
-	if (o->has_to && __builtin_add_overflow(to_ns, o->to_ns, &f->to_ns))
-		f->to_ns = INT64_MAX;
-}
-
 static bool names_task(const struct sonde_trace_event *e, uint64_t task)
 {
 	const char *args = sonde_trace_event_specs[e->kind].args;
@@ -352,8 +339,10 @@ static struct sonde_error *report_all(struct sonde_trace_reader *reader, struct 
 		struct sonde_sink *text = sonde_report_text(out);
 		if (follow && text && e->kind == SONDE_TRACE_SYNC)
 			sonde_sink_write_out(text, "", 0); /* what one generation had is seen */
-		if (!f->from_known)
-			settle_times(f, e->ns);
+		if (!f->from_known) {
+			sonde_trace_window_settle(&o->window, e->ns, &f->from_ns, &f->to_ns);
+			f->from_known = true;
+		}
 		if (e->ns > f->to_ns)
 			break; /* times only rise */
 		if (!passes(f, reader, e))

@@ -1,3 +1,5 @@
+#include <inttypes.h>
+
 #include "output/pprof.h"
 #include "trace/report.h"
 #include "trace/waits.h"
@@ -54,8 +56,10 @@ struct profile {
 	struct goroutine_vec goroutines; /* by slot */
 	struct early_vec early;
 	uint32_t free_early;
-	int kind; /* enum sonde_trace_pprof_kind */
-	bool v1;
+	const struct sonde_trace_pprof_options *options;
+	int64_t from_ns, to_ns; /* what is asked for */
+	int64_t first_ns, last_ns; /* of the trace */
+	bool begun, v1, saw_g;
 	struct record_vec records; /* by interned stack */
 	uint8_t *reasons; /* by interned string: 0 = not looked at, 1 = counts, 2 = does not */
 	size_t n_reasons;
@@ -105,7 +109,8 @@ static bool wanted_reason(
 		p->n_reasons = n;
 	}
 	if (!p->reasons[reason])
-		p->reasons[reason] = reason_counts(reader, &specs[p->kind], reason) ? 1 : 2;
+		p->reasons[reason] =
+			reason_counts(reader, &specs[p->options->kind], reason) ? 1 : 2;
 	*ret = p->reasons[reason] == 1;
 	return true;
 }
@@ -120,15 +125,19 @@ static bool v1_counts(const struct kind_spec *spec, const struct sonde_trace_wai
 static bool add_wait(struct profile *p, const struct sonde_trace_reader *reader,
 	const struct sonde_trace_wait *w)
 {
-	const struct kind_spec *spec = &specs[p->kind];
+	const struct kind_spec *spec = &specs[p->options->kind];
 	bool counts = true;
+	if (p->options->has_g && w->g != p->options->g)
+		return true;
 	if (p->v1)
 		counts = v1_counts(spec, w);
 	else if (spec->reasons[0] && !wanted_reason(p, reader, w->reason, &counts))
 		return false;
-	if (!counts || w->end_ns <= w->start_ns)
+	int64_t start_ns = sonde_max(w->start_ns, p->from_ns),
+		end_ns = sonde_min(w->end_ns, p->to_ns);
+	if (!counts || end_ns <= start_ns)
 		return true;
-	uint64_t ns = (uint64_t)(w->end_ns - w->start_ns);
+	uint64_t ns = (uint64_t)end_ns - (uint64_t)start_ns;
 	struct goroutine *g = p->v1 ? NULL : &p->goroutines.items[w->slot];
 	if (!g || g->ran)
 		return add(p, w->stack, ns);
@@ -195,7 +204,8 @@ static bool goroutine_moved(struct profile *p, const struct sonde_trace_event *e
 static bool add_cpu_sample(
 	struct profile *p, struct sonde_trace_reader *reader, const struct sonde_trace_event *e)
 {
-	if (e->kind != SONDE_TRACE_CPU_SAMPLE)
+	if (e->kind != SONDE_TRACE_CPU_SAMPLE || e->ns < p->from_ns || e->ns > p->to_ns ||
+		(p->options->has_g && e->g != p->options->g))
 		return true;
 	uint64_t stack = sonde_trace_event_stack(e);
 	uint32_t id = stack ? sonde_trace_intern_stack(reader, stack) : 0;
@@ -207,8 +217,8 @@ static struct sonde_error *read_all(struct profile *p, struct sonde_trace_reader
 {
 	sonde_cleanup(sonde_trace_waits) struct sonde_trace_waits waits;
 	const struct sonde_trace_event *e;
-	bool cpu = p->kind == SONDE_TRACE_PPROF_CPU;
-	sonde_trace_waits_init(&waits, cpu ? 0 : 1u << specs[p->kind].status);
+	bool cpu = p->options->kind == SONDE_TRACE_PPROF_CPU;
+	sonde_trace_waits_init(&waits, cpu ? 0 : 1u << specs[p->options->kind].status);
 	p->v1 = sonde_trace_reader_info(reader)->version < 22;
 	for (;;) {
 		struct sonde_trace_wait wait;
@@ -216,6 +226,14 @@ static struct sonde_error *read_all(struct profile *p, struct sonde_trace_reader
 		SONDE_TRY(sonde_trace_reader_next(reader, &e));
 		if (!e)
 			break;
+		if (!p->begun) {
+			sonde_trace_window_settle(
+				&p->options->window, e->ns, &p->from_ns, &p->to_ns);
+			p->first_ns = e->ns;
+			p->begun = true;
+		}
+		p->last_ns = e->ns;
+		p->saw_g |= e->g == p->options->g || e->subject_g == p->options->g;
 		if (cpu ? !add_cpu_sample(p, reader, e)
 			: !have_goroutine(p, e) ||
 					!sonde_trace_waits_add(&waits, reader, e, &wait, &ended))
@@ -284,21 +302,42 @@ static void put_samples(
 	}
 }
 
+/* When and how long: of what was asked for. */
+static void put_time(
+	const struct profile *p, struct sonde_pprof *out, const struct sonde_trace_info *info)
+{
+	int64_t from_ns = sonde_max(p->first_ns, p->from_ns),
+		to_ns = sonde_min(p->last_ns, p->to_ns), wall_ns;
+	if (to_ns <= from_ns || __builtin_sub_overflow(to_ns, from_ns, &out->duration_ns))
+		return;
+	/* The wall clock's time at clock_ns, moved to where the profile begins. */
+	if (info->has_clock &&
+		!__builtin_mul_overflow(info->clock_wall_sec, INT64_C(1000000000), &wall_ns) &&
+		!__builtin_add_overflow(wall_ns, info->clock_wall_nsec, &wall_ns) &&
+		!__builtin_sub_overflow(wall_ns, info->clock_ns, &wall_ns) &&
+		!__builtin_add_overflow(wall_ns, from_ns, &wall_ns))
+		out->time_ns = wall_ns;
+}
+
 struct sonde_error *sonde_trace_write_pprof(const char *path,
-	const struct sonde_trace_reader_options *reader_options, int kind, struct sonde_sink *sink,
+	const struct sonde_trace_reader_options *reader_options,
+	const struct sonde_trace_pprof_options *options, struct sonde_sink *sink,
 	struct sonde_notes *notes)
 {
 	static const struct sonde_pprof_type waiting[] = {
 		{"contentions", "count"}, {"delay", "nanoseconds"}};
 	static const struct sonde_pprof_type cpu[] = {{"samples", "count"}, {"cpu", "nanoseconds"}};
 	sonde_cleanup(sonde_trace_reader) struct sonde_trace_reader *reader = NULL;
-	sonde_cleanup(profile) struct profile p = {.kind = kind};
+	sonde_cleanup(profile) struct profile p = {.options = options};
 	sonde_cleanup(sonde_pprof) struct sonde_pprof out;
-	bool is_cpu = kind == SONDE_TRACE_PPROF_CPU;
+	bool is_cpu = options->kind == SONDE_TRACE_PPROF_CPU;
 	sonde_pprof_init(&out, is_cpu ? cpu : waiting, 2);
 	SONDE_TRY(sonde_trace_reader_open(path, reader_options, &reader));
 	SONDE_TRY(read_all(&p, reader));
+	if (options->has_g && !p.saw_g)
+		return sonde_error_new(SONDE_NOT_FOUND, "no goroutine %" PRIu64, options->g);
 	put_samples(&p, &out, reader);
+	put_time(&p, &out, sonde_trace_reader_info(reader));
 	out.period_type = is_cpu ? cpu[1] : (struct sonde_pprof_type){"trace", "count"};
 	out.period = is_cpu ? SONDE_TRACE_PPROF_CPU_PERIOD_NS : 1;
 	sonde_trace_reader_add_notes(reader, notes);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/error.h"
+#include "trace/window.h"
 #include "traceread/stream.h"
 
 struct sonde_report; /* output/report.h */
@@ -18,9 +19,8 @@ struct sonde_error *sonde_trace_report_check(const char *const *paths, size_t n,
 	bool *whole) SONDE_CHECK;
 
 struct sonde_trace_events_options {
-	bool has_from, has_to, has_g, has_p, has_m, has_task;
-	bool from_is_absolute, to_is_absolute; /* else since the first event */
-	int64_t from_ns, to_ns; /* both ends are in */
+	struct sonde_trace_window window;
+	bool has_g, has_p, has_m, has_task;
 	uint64_t g, p, m, task; /* g: it ran, or the event is about it; p and m likewise */
 	const char *const *types; /* names of event types; NULL = all */
 	size_t n_types;
@@ -61,9 +61,20 @@ enum sonde_trace_pprof_kind {
 };
 enum { SONDE_TRACE_PPROF_CPU_PERIOD_NS = 10000000 }; /* Go's: 100 samples a second */
 
-/* The profile, in pprof's format, gzipped. What is to be said goes into notes. */
+struct sonde_trace_pprof_options {
+	int kind; /* enum sonde_trace_pprof_kind */
+	struct sonde_trace_window window; /* of waits the part within it counts */
+	bool has_g;
+	uint64_t g; /* this goroutine alone */
+};
+
+/*
+ * The profile, in pprof's format, gzipped. What is to be said goes into notes. SONDE_NOT_FOUND where has_g and it is not
+ * in the trace.
+ */
 struct sonde_error *sonde_trace_write_pprof(const char *path,
-	const struct sonde_trace_reader_options *reader_options, int kind, struct sonde_sink *sink,
+	const struct sonde_trace_reader_options *reader_options,
+	const struct sonde_trace_pprof_options *options, struct sonde_sink *sink,
 	struct sonde_notes *notes) SONDE_CHECK;
 
 struct sonde_trace_blocking_options {

@@ -38,6 +38,7 @@ for version in $VERSIONS; do
 		done
 	}
 	ok "and there is something in them, Go $version" sizes
+	results "parts of profiles of Go $version" "$E2E/trace_pprof/parts.py" "$SONDE" "$go127" "$WORK/go$version.trace"
 	results "waits of Go $version" "$E2E/trace_pprof/waits.py" "$SONDE" "$WORK/go$version.trace"
 done
 option() {
@@ -46,7 +47,7 @@ option() {
 }
 [[ ! -e $WORK/go1.27.trace ]] || ok "--pprof=KIND is the same, and so are the bytes" option
 
-# CPU samples: as many as our own dump of events has, which run_trace.sh compares with Go's reader.
+# CPU samples, stack by stack, against Go's reader.
 profiled() {
 	cat >"$WORK/cpu.go" <<'END'
 package main
@@ -60,8 +61,8 @@ import (
 )
 
 //go:noinline
-func spin() (n int) {
-	for begun := time.Now(); time.Since(begun) < 600*time.Millisecond; {
+func spin(d time.Duration) (n int) {
+	for begun := time.Now(); time.Since(begun) < d; {
 		n++
 	}
 	return
@@ -71,18 +72,19 @@ func main() {
 	pprof.StartCPUProfile(io.Discard)
 	f, _ := os.Create(os.Args[1])
 	trace.Start(f)
-	spin()
+	done := make(chan int)
+	go func() { done <- spin(300 * time.Millisecond) }()
+	spin(400 * time.Millisecond)
+	<-done
 	trace.Stop()
 	pprof.StopCPUProfile()
 }
 END
 	GO111MODULE=off GOFLAGS="" go "$go127" build -o "$WORK/cpu" "$WORK/cpu.go" && "$WORK/cpu" "$WORK/cpu.trace" &&
-		"$SONDE" trace pprof cpu "$WORK/cpu.trace" -o "$WORK/cpu.pb.gz" &&
-		go "$go127" tool pprof -raw "$WORK/cpu.pb.gz" >"$WORK/raw" && cat "$WORK/raw" && grep -q 'main.spin' "$WORK/raw" &&
-		equal "$(awk '/^ *[0-9]+ +[0-9]+:/ { n += $1; ns += $2 } END { print n, ns }' "$WORK/raw")" \
-			"$("$SONDE" trace events --type CPUSample "$WORK/cpu.trace" | awk '/CPUSample/ { n++ } END { print n, n * 10000000 }')"
+		GOCACHE="${SONDE_GO_BUILD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sonde-go-build}" "$E2E/trace_oracle.sh" "$WORK/oracle"
 }
-ok "CPU samples" profiled
+ok "a trace with CPU samples, and Go's reader" profiled
+results "CPU samples" "$E2E/trace_pprof/cpu.py" "$SONDE" "$go127" "$WORK/oracle" main.spin "$WORK/cpu.trace"
 
 corpus=$ROOT/../shared/data/traces
 if [[ -d $corpus/v2 ]]; then
@@ -101,5 +103,7 @@ else
 fi
 
 ok "an unknown kind" eval '! "$SONDE" trace pprof what "$WORK/go1.27.trace" 2>"$WORK/err" && grep -q "net, sync" "$WORK/err"'
+[[ ! -e $WORK/go1.27.trace ]] ||
+	ok "a goroutine that is not there" fails "no goroutine 987654321" -- "$SONDE" trace pprof sched -g 987654321 "$WORK/go1.27.trace"
 ok "a file that is no trace" fails "not an execution trace" -- "$SONDE" trace pprof net "$0"
 tap_end

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """compare.py SONDE GOROOT TRACE...: every sample of `sonde trace pprof` against `go tool trace -pprof`, by their stacks.
+compare.py --profiles GOROOT THEIRS OURS: of two profiles that are there; prints how many samples they hold.
 
 GOROOT: Go 1.27's for formats from 1.22 on, Go 1.21's for those before. Both profiles are read by `go tool pprof -raw`.
 Prints a result a trace and kind.
@@ -12,11 +13,11 @@ import sys
 import tempfile
 
 
-def samples(goroot, path):
-    """(frames, what) -> sum; frames as pprof prints them: address, function, file:line."""
-    run = subprocess.run([goroot + "/bin/go", "tool", "pprof", "-raw", path], capture_output=True, text=True)
+def samples(goroot, *paths):
+    """(frames, what) -> sum over all files; frames as pprof prints them: address, function, file:line."""
+    run = subprocess.run([goroot + "/bin/go", "tool", "pprof", "-raw", *paths], capture_output=True, text=True)
     if run.returncode:
-        sys.exit(f"{path}: {run.stderr}")
+        sys.exit(f"{paths[0]}: {run.stderr}")
     raw, locations, sums, part = [], {}, collections.Counter(), None
     for line in run.stdout.splitlines():
         if line in ("Samples:", "Locations", "Mappings"):
@@ -32,7 +33,26 @@ def samples(goroot, path):
     return sums
 
 
+def differences(want, got):
+    """The first of what is not the same, as lines."""
+    return [f"# {key[1]}: Go {want[key]}, sonde {got[key]}: {'; '.join(key[0][:4])}"
+            for key in [k for k in want.keys() | got.keys() if want[k] != got[k]][:5]]
+
+
+def count(sums):
+    return sum(v for (_, what), v in sums.items() if what == "n")
+
+
+def compare_profiles(goroot, theirs, ours):
+    want, got = samples(goroot, theirs), samples(goroot, ours)
+    if want != got or not want:
+        sys.exit("\n".join(differences(want, got)) or "no samples")
+    print(count(got))
+
+
 def main():
+    if sys.argv[1] == "--profiles":
+        return compare_profiles(*sys.argv[2:])
     sonde, goroot, *traces = sys.argv[1:]
     env = {**os.environ, "GOROOT": goroot, "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOENV": "off"}
     with tempfile.TemporaryDirectory() as work:
@@ -49,12 +69,11 @@ def main():
                 subprocess.run([sonde, "trace", "pprof", kind, trace, "--quiet", "-o", ours], check=True)
                 want, got = samples(goroot, theirs), samples(goroot, ours)
                 if want == got:
-                    n = sum(v for (_, what), v in got.items() if what == "n")
-                    print(f"ok {name}: {len(got) // 2} stacks, {n} samples")
+                    print(f"ok {name}: {len(got) // 2} stacks, {count(got)} samples")
                     continue
                 print(f"not ok {name}")
-                for key in [k for k in want.keys() | got.keys() if want[k] != got[k]][:5]:
-                    print(f"# {key[1]}: Go {want[key]}, sonde {got[key]}: {'; '.join(key[0][:4])}")
+                print(*differences(want, got), sep="\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -41,6 +41,7 @@ extern const struct sonde_command sonde_command_core_histogram;
 extern const struct sonde_command sonde_command_core_mappings;
 extern const struct sonde_command sonde_command_core_overview;
 extern const struct sonde_command sonde_command_core_threads;
+extern const struct sonde_command sonde_command_core_pprof;
 extern const struct sonde_command sonde_command_core_reachable;
 extern const struct sonde_command sonde_command_core_retained;
 extern const struct sonde_command sonde_command_core_read;

@@ -1,5 +1,6 @@
 #include <inttypes.h>
 
+#include "core/names.h"
 #include "core/paths.h"
 #include "core/report.h"
 #include "golang/framevars.h"
@@ -100,15 +101,6 @@ static void report_root(
 	sonde_report_line(out, "    %s", sonde_buf_text(&text));
 }
 
-/* "main.Node", "[]*main.Leaf". */
-static void add_type_name(struct sonde_core_session *s, uint32_t object, struct sonde_buf *to)
-{
-	uint32_t typing = s->typing->of[object], id = typing & ~SONDE_CORE_TYPE_MANY;
-	const char *name = sonde_go_type_of(s->types, id)->name;
-	sonde_buf_printf(to, "%s%s",
-		(typing & SONDE_CORE_TYPE_MANY) && id != s->types->string_id ? "[]" : "", name);
-}
-
 static void add_field(struct sonde_core_session *s, const struct sonde_go_span *span,
 	uint32_t object, uint64_t offset, struct sonde_buf *to)
 {
@@ -133,7 +125,7 @@ static void report_step(
 	const struct sonde_go_span *span = sonde_go_heap_span_of(s->heap, step->object);
 	uint64_t addr = sonde_go_span_addr(span, step->object - span->first);
 	sonde_cleanup(sonde_buf) struct sonde_buf type = {0}, field = {0};
-	add_type_name(s, step->object, &type);
+	sonde_core_type_name(s, s->typing->of[step->object], &type);
 	add_field(s, span, step->object, step->offset, &field);
 	sonde_report_item_begin(out);
 	sonde_report_field(out, "addr", NULL, sonde_value_addr(addr));
@@ -159,7 +151,7 @@ struct sonde_error *sonde_core_report_reachable(struct sonde_core_session *sessi
 	const struct sonde_go_span *span = sonde_go_heap_span_of(session->heap, paths.target);
 	uint64_t addr = sonde_go_span_addr(span, paths.target - span->first);
 	sonde_cleanup(sonde_buf) struct sonde_buf type = {0};
-	add_type_name(session, paths.target, &type);
+	sonde_core_type_name(session, session->typing->of[paths.target], &type);
 	sonde_report_begin(out, "core.reachable", 1);
 	sonde_report_field(out, "addr", NULL, sonde_value_addr(addr));
 	sonde_report_field(out, "type", NULL, sonde_value_text(sonde_buf_text(&type)));

@@ -1,7 +1,7 @@
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "core/names.h"
 #include "core/report.h"
 #include "core/retained.h"
 #include "output/report.h"
@@ -28,34 +28,6 @@ static void keep_largest(struct row_vec *rows, uint64_t n)
 	sonde_vec_sort(rows, by_bytes);
 	if (rows->n > n)
 		rows->n = n;
-}
-
-static void add_type_name(struct sonde_core_session *s, uint32_t typing, struct sonde_buf *to)
-{
-	uint32_t id = typing & ~SONDE_CORE_TYPE_MANY;
-	const char *name = sonde_go_type_of(s->types, id)->name;
-	sonde_buf_printf(to, "%s%s",
-		(typing & SONDE_CORE_TYPE_MANY) && id != s->types->string_id ? "[]" : "", name);
-}
-
-static void add_owner_name(
-	struct sonde_core_session *s, const struct sonde_core_owner *o, struct sonde_buf *to)
-{
-	size_t n;
-	const struct sonde_dwarf_global *globals = sonde_dwarf_globals(s->go->dwarf, &n);
-	if (o->kind == SONDE_CORE_OWNER_GLOBAL && o->index < n) {
-		sonde_buf_str(to, globals[o->index].name);
-	} else if (o->kind == SONDE_CORE_OWNER_GLOBAL) {
-		sonde_buf_str(to, "data without a name");
-	} else if (o->kind == SONDE_CORE_OWNER_GOROUTINE) {
-		const struct sonde_goroutine *g = &s->goroutines->all.items[o->index];
-		struct sonde_pcfunc f;
-		sonde_buf_printf(to, "goroutine %" PRIu64, g->id);
-		if (sonde_go_function_at(s->go, g->start_pc, &f, NULL))
-			sonde_buf_printf(to, " (%s)", f.name);
-	} else {
-		sonde_buf_str(to, "finalizers that wait to run");
-	}
 }
 
 /*
@@ -183,17 +155,17 @@ static void report_rows(struct sonde_core_session *s, const struct sonde_core_re
 		struct sonde_value bytes = sonde_value_bytes(row->bytes),
 				   share = sonde_value_share(row->bytes, live);
 		if (by == SONDE_CORE_RETAINED_BY_ROOT) {
-			add_owner_name(s, &r->owners.items[row->key], &name);
+			sonde_core_owner_name(s, &r->owners.items[row->key], &name);
 			sonde_report_row(
 				out, bytes, share, sonde_value_text(sonde_buf_text(&name)));
 		} else if (by == SONDE_CORE_RETAINED_BY_TYPE) {
-			add_type_name(s, row->key, &name);
+			sonde_core_type_name(s, row->key, &name);
 			sonde_report_row(out, bytes, share, sonde_value_count(row->count),
 				sonde_value_text(sonde_buf_text(&name)));
 		} else {
 			uint32_t object = r->what[row->key];
 			const struct sonde_go_span *span = sonde_go_heap_span_of(s->heap, object);
-			add_type_name(s, s->typing->of[object], &name);
+			sonde_core_type_name(s, s->typing->of[object], &name);
 			sonde_report_row(out, bytes, share, sonde_value_bytes(span->slot_bytes),
 				sonde_value_addr(sonde_go_span_addr(span, object - span->first)),
 				sonde_value_text(sonde_buf_text(&name)));

@@ -29,6 +29,23 @@ import json, sys
 print(next((r["bytes"] for r in json.load(sys.stdin)["rows"] if r["root"] == sys.argv[1]), "absent"))' "$1"
 }
 
+# The go of the newest version at hand that has a pprof: its reader is the oracle.
+GO=$("$ROOT/scripts/toolchains.sh" --path 1.24 2>/dev/null)/bin/go
+sonde_pprof() {
+	"$SONDE" core pprof "$CORE/core" --exe "$CORE/exe" -o "$WORK/heap.pb.gz" --quiet "$@"
+}
+# pprof_column SAMPLE COLUMN NAME: of go tool pprof -top, in bytes or objects; NAME "total" for all.
+pprof_column() {
+	"$GO" tool pprof -top -nodecount=100000 -nodefraction=0 -edgefraction=0 -unit=B -sample_index="$1" "$WORK/heap.pb.gz" 2>/dev/null |
+		awk -v column="$2" -v name="$3" '
+			name == "total" && / total$/ { sub("B?$", "", $(NF - 1)); print $(NF - 1) + 0; exit }
+			{ text = $6; for (i = 7; i <= NF; i++) text = text " " $i }
+			text == name { sub("B$", "", $column); print $column; exit }'
+}
+pprof_is() {
+	equal "$(pprof_column "$1" "$2" "$3")" "$4"
+}
+
 for version in $VERSIONS; do
 	take_core bait "$version" kernel || continue
 	addr() { oracle addr "$1" addr; }
@@ -44,6 +61,20 @@ for version in $VERSIONS; do
 	for name in main.tree main.diamond main.huge; do
 		ok "retained: $name ($version)" equal "$(retained $name)" "$(oracle retained $name bytes)"
 	done
+	if [[ -x $GO ]]; then
+		live=$(sonde_core histogram --json)
+		ok "pprof by owner is written ($version)" sonde_pprof
+		ok "pprof: its bytes are the live bytes ($version)" pprof_is live_space 0 total "$(member live_bytes <<<"$live")"
+		ok "pprof: its objects are the live objects ($version)" pprof_is live_objects 0 total "$(member live_objects <<<"$live")"
+		for name in main.tree main.diamond main.huge; do
+			ok "pprof: cum of $name is what it retains ($version)" pprof_is live_space 4 $name "$(oracle retained $name bytes)"
+		done
+		ok "pprof by type is written ($version)" sonde_pprof --by type
+		ok "pprof by type: its bytes are the live bytes ($version)" pprof_is live_space 0 total "$(member live_bytes <<<"$live")"
+		ok "pprof by type: objects of a type ($version)" pprof_is live_objects 1 main.Large "$(oracle type main.Large count)"
+	else
+		skip "pprof ($version)" "no go tool pprof"
+	fi
 	ok "reachable: an address of no object fails ($version)" bash -c \
 		'! out=$("$1" core reachable "$2/core" 0x10 --exe "$2/exe" 2>&1) && [[ $out == *"in no slot of the heap"* ]]' \
 		_ "$SONDE" "$CORE"

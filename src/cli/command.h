@@ -38,6 +38,7 @@ extern const struct sonde_command sonde_command_core;
 extern const struct sonde_command sonde_command_core_breakdown;
 extern const struct sonde_command sonde_command_core_goroutines;
 extern const struct sonde_command sonde_command_core_histogram;
+extern const struct sonde_command sonde_command_core_leaks;
 extern const struct sonde_command sonde_command_core_mappings;
 extern const struct sonde_command sonde_command_core_overview;
 extern const struct sonde_command sonde_command_core_threads;

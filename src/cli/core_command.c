@@ -47,6 +47,7 @@ static const struct sonde_command *const commands[] = {
 	&sonde_command_core_histogram,
 	&sonde_command_core_retained,
 	&sonde_command_core_reachable,
+	&sonde_command_core_leaks,
 	&sonde_command_core_pprof,
 	&sonde_command_core_breakdown,
 	&sonde_command_core_mappings,

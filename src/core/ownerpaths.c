@@ -62,6 +62,8 @@ static struct sonde_error *fill(struct sonde_core_session *s, const struct sonde
 		uint64_t bytes = sonde_go_heap_span_of(s->heap, r->what[v])->slot_bytes;
 		p->nodes.items[to].n_objects++;
 		p->nodes.items[to].bytes += bytes;
+		if (r->bytes[v] > r->bytes[p->nodes.items[to].vertex] || !p->nodes.items[to].vertex)
+			p->nodes.items[to].vertex = v;
 		if (p->nodes.items[to].what != what) {
 			p->n_cut++;
 			p->cut_bytes += bytes;

@@ -3,7 +3,7 @@
  * folded together. A node is a way from a root down by types; its bytes are those of its own objects, and what it retains
  * is the sum of the nodes below it.
  *
- * Costs: 4 bytes an object, 32 a node; one look at a map an object.
+ * Costs: 4 bytes an object, 40 a node; one look at a map an object.
  */
 #pragma once
 #include "core/retained.h"
@@ -13,6 +13,7 @@ struct sonde_core_owner_node {
 	uint32_t what; /* as a typing of core/typing.h, or SONDE_CORE_OWNER_IS_ROOT */
 	uint32_t owner; /* index in retained->owners where what is SONDE_CORE_OWNER_IS_ROOT */
 	uint32_t depth;
+	uint32_t vertex; /* of the object that retains most; 0 = none */
 	uint64_t n_objects, bytes; /* its own */
 };
 SONDE_DEFINE_VEC(sonde_core_owner_nodes, struct sonde_core_owner_node)

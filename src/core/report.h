@@ -59,6 +59,9 @@ struct sonde_core_retained_options {
 struct sonde_error *sonde_core_report_retained(struct sonde_core_session *session,
 	const struct sonde_core_retained_options *options, struct sonde_report *out) SONDE_CHECK;
 
+struct sonde_error *sonde_core_report_leaks(
+	struct sonde_core_session *session, struct sonde_report *out) SONDE_CHECK;
+
 enum sonde_core_pprof_by { SONDE_CORE_PPROF_BY_OWNER, SONDE_CORE_PPROF_BY_TYPE };
 struct sonde_sink;
 /* The live heap as a profile in pprof's format. by: enum sonde_core_pprof_by. What it leaves out goes to the notes. */

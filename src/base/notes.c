@@ -12,35 +12,57 @@ void sonde_notes_deinit(struct sonde_notes *notes)
 	notes->n_lost = 0;
 }
 
+/* The entry of kind, made with count 0 where absent; NULL where memory is out. */
+static struct sonde_note_entry *entry_of(struct sonde_notes *notes, const char *kind)
+{
+	/* Some ten kinds at most: a linear look is cheaper than anything else. */
+	sonde_vec_foreach (e, &notes->entries)
+		if (e->kind == kind || !strcmp(e->kind, kind))
+			return e;
+	struct sonde_note_entry *e = sonde_note_entries_add(&notes->entries);
+	if (e)
+		e->kind = kind;
+	return e;
+}
+
+void sonde_notes_merge(struct sonde_notes *to, const struct sonde_notes *from)
+{
+	if (!to || !from)
+		return;
+	sonde_vec_foreach (made, &from->entries) {
+		struct sonde_note_entry *e = entry_of(to, made->kind);
+		if (!e) {
+			to->n_lost += made->count;
+			continue;
+		}
+		if (!e->count && made->first)
+			e->first = sonde_arena_strdup(&to->arena, made->first);
+		e->count += made->count;
+		e->amount += made->amount;
+	}
+	to->n_lost += from->n_lost;
+}
+
 void sonde_notes_add(
 	struct sonde_notes *notes, const char *kind, uint64_t amount, const char *fmt, ...)
 {
 	if (!notes)
 		return;
-	/* Some ten kinds at most: a linear look is cheaper than anything else. */
-	sonde_vec_foreach (e, &notes->entries) {
-		if (e->kind == kind || !strcmp(e->kind, kind)) {
-			e->count++;
-			e->amount += amount;
-			return;
-		}
-	}
-	struct sonde_note_entry *e = sonde_note_entries_add(&notes->entries);
+	struct sonde_note_entry *e = entry_of(notes, kind);
 	if (!e) {
 		notes->n_lost++;
 		return;
 	}
-	char place[512];
-	va_list args;
-	va_start(args, fmt);
-	vsnprintf(place, sizeof(place), fmt, args);
-	va_end(args);
-	*e = (struct sonde_note_entry){
-		.kind = kind,
-		.first = sonde_arena_strdup(&notes->arena, place),
-		.count = 1,
-		.amount = amount,
-	};
+	if (!e->count) {
+		char place[512];
+		va_list args;
+		va_start(args, fmt);
+		vsnprintf(place, sizeof(place), fmt, args);
+		va_end(args);
+		e->first = sonde_arena_strdup(&notes->arena, place);
+	}
+	e->count++;
+	e->amount += amount;
 }
 
 void sonde_notes_log(const struct sonde_notes *notes, const struct sonde_log *log)

@@ -27,6 +27,9 @@ struct sonde_notes {
 void sonde_notes_deinit(struct sonde_notes *notes);
 SONDE_DEFINE_CLEANUP_DEINIT(sonde_notes)
 
+/* What `from` counted, counted in `to` as well; either may be NULL. */
+void sonde_notes_merge(struct sonde_notes *to, const struct sonde_notes *from);
+
 /* Count one of kind, which must be a string constant. notes may be NULL: then nothing is kept. */
 void sonde_notes_add(struct sonde_notes *notes, const char *kind, uint64_t amount, const char *fmt,
 	...) __attribute__((format(printf, 4, 5)));

@@ -1,6 +1,9 @@
 /*
  * src/core/session.h: a core dump, opened and understood as far as a report needs it: each part is made when first asked
  * for and kept. One thread at a time.
+ *
+ * Several reports may be made of one session, each as if it were the first: what was noted while a part was made is kept
+ * with the part and told by every report that needs it; what a report notes itself is forgotten when the next begins.
  */
 #pragma once
 #include "base/error.h"
@@ -19,10 +22,23 @@ struct sonde_core_session_options {
 	unsigned n_threads; /* for marking; 0 = as many as there are CPUs */
 };
 
+enum sonde_core_part {
+	SONDE_CORE_PART_FILE,
+	SONDE_CORE_PART_GO,
+	SONDE_CORE_PART_HEAP,
+	SONDE_CORE_PART_GOROUTINES,
+	SONDE_CORE_PART_MARKS,
+	SONDE_CORE_PART_TYPING,
+	SONDE_CORE_N_PARTS
+};
+
 struct sonde_core_session {
 	/* Read only; ask by the functions below for what may not be there yet. */
 	struct sonde_target *target;
-	struct sonde_notes notes;
+	struct sonde_notes notes; /* of the report that is being made, with those of its parts */
+	struct sonde_notes part_notes[SONDE_CORE_N_PARTS];
+	uint32_t told; /* bits: parts whose notes are in `notes` */
+	unsigned n_sharers; /* beside the first owner */
 	const struct sonde_log *log; /* borrowed, may be NULL */
 	uint64_t file_bytes; /* of the core file as given */
 	unsigned n_threads;
@@ -42,6 +58,12 @@ struct sonde_error *sonde_core_session_open(const char *path,
 	struct sonde_core_session **ret) SONDE_CHECK;
 void sonde_core_session_free(struct sonde_core_session *session);
 SONDE_DEFINE_CLEANUP(sonde_core_session)
+
+/* One more owner, who calls sonde_core_session_free() as well: the last one frees. Returns session. */
+struct sonde_core_session *sonde_core_session_share(struct sonde_core_session *session);
+
+/* Another report begins: notes hold only what opening the file noted. */
+void sonde_core_session_begin_report(struct sonde_core_session *session);
 
 /* See to it that the part is there. A failure leaves the session usable without it. */
 struct sonde_error *sonde_core_session_need_go(struct sonde_core_session *s) SONDE_CHECK;

@@ -9,7 +9,7 @@
 set -euo pipefail
 
 BUILD="gcc libc6-dev meson ninja-build pkg-config python3 libelf-dev libdw-dev zlib1g-dev libzstd-dev liblz4-dev
-liblzma-dev zstd tar ca-certificates"
+liblzma-dev libedit-dev zstd tar ca-certificates"
 TEST="binutils clang-14 clang-format-14 debian-archive-keyring file g++ gdb git gpgv gzip jq libclang-rt-14-dev lz4 procps
 unzip util-linux xz-utils"
 

@@ -7,34 +7,73 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Whose command it is, and where its results go instead of standard output: of a line in a shell. All NULL elsewhere. */
+struct place {
+	struct sonde_command_shell *shell;
+	const char *output, *reader;
+};
+static const struct place nowhere;
+
 size_t sonde_command_tables(const struct sonde_command *command,
+	const struct sonde_command_shell *shell,
 	struct sonde_option_table tables[SONDE_COMMAND_MAX_TABLES])
 {
 	size_t n = 0;
-	for (; command->tables && command->tables[n]; n++) {
-		assert(n + 1 < SONDE_COMMAND_MAX_TABLES);
-		tables[n] = *command->tables[n];
+	for (size_t i = 0; command->tables && command->tables[i]; i++) {
+		assert(i + 1 < SONDE_COMMAND_MAX_TABLES);
+		if (!shell || command->tables[i] != shell->left_out)
+			tables[n++] = *command->tables[i];
 	}
 	tables[n++] = sonde_common_option_table;
 	return n;
 }
 
-/* Text that no command computes: help and the version. */
-static int print(void (*write)(struct sonde_sink *, const struct sonde_command *, const char *),
-	const struct sonde_command *command, const char *path)
+const char *sonde_command_operands(
+	const struct sonde_command *command, const struct sonde_command_shell *shell)
 {
-	static const struct sonde_common_options plain = {.no_pager = true};
+	const char *operands = command->operands ? command->operands : "";
+	if (shell) {
+		operands += strcspn(operands, " ");
+		operands += strspn(operands, " ");
+	}
+	return operands;
+}
+
+/* Of a ui whose command is over. */
+static int end(struct sonde_ui *ui, const struct place *place, struct sonde_error *err)
+{
+	int status = sonde_ui_end(ui, err);
+	if (place->shell && ui->unheard && !ui->paged)
+		place->shell->unheard = true;
+	return status;
+}
+
+static void begin(
+	struct sonde_ui *ui, const struct place *place, const struct sonde_common_options *options)
+{
+	sonde_ui_init(ui, options);
+	ui->shell = place->shell;
+	ui->reader = place->reader;
+	if (ui->shell)
+		ui->shell->ui = ui;
+}
+
+/* Text that no command computes: help and the version. */
+static int print(sonde_command_writer write, const struct sonde_command *command, const char *path,
+	const struct place *place)
+{
+	struct sonde_common_options plain = {.no_pager = true, .output = place->output};
 	struct sonde_ui ui;
-	sonde_ui_init(&ui, &plain);
+	begin(&ui, place, &plain);
 	struct sonde_sink *sink;
 	struct sonde_error *err = sonde_ui_open_sink(&ui, &sink);
 	if (!err)
-		write(sink, command, path);
-	return sonde_ui_end(&ui, err);
+		write(sink, command, path, place->shell);
+	return end(&ui, place, err);
 }
 
-static void write_version(
-	struct sonde_sink *sink, const struct sonde_command *command, const char *path)
+static void write_version(struct sonde_sink *sink, const struct sonde_command *command,
+	const char *path, const struct sonde_command_shell *shell)
 {
 	sonde_sink_printf(sink, "%s %s\n", path, SONDE_VERSION);
 }
@@ -60,7 +99,7 @@ static int incomplete(const struct sonde_command *group, const char *path)
 	sonde_cleanup(sonde_sink) struct sonde_sink *sink = NULL;
 	struct sonde_error *err = sonde_sink_open_memory(&text, &sink);
 	if (!err) {
-		sonde_help_write(sink, group, path);
+		sonde_help_write(sink, group, path, NULL);
 		err = sonde_sink_finish(sink);
 	}
 	if (err)
@@ -69,19 +108,26 @@ static int incomplete(const struct sonde_command *group, const char *path)
 	return sonde_error_exit_status(SONDE_USAGE);
 }
 
-static struct sonde_error *unknown_child(const struct sonde_command *group, const char *typed)
+const char *sonde_command_nearest(const struct sonde_command *group, const char *typed)
 {
 	struct sonde_nearest nearest = {0};
 	for (size_t i = 0; i < group->n_children; i++)
 		if (!group->children[i]->hidden)
 			sonde_nearest_try(&nearest, typed, group->children[i]->name);
+	return nearest.name;
+}
+
+static struct sonde_error *unknown_child(const struct sonde_command *group, const char *typed)
+{
+	const char *nearest = sonde_command_nearest(group, typed);
+	const char *no_file = group->otherwise ? " and no such file" : "";
 	if (typed[0] == '-')
 		return sonde_error_new(SONDE_USAGE,
 			"unknown option '%s': options stand behind the command", typed);
-	if (nearest.name)
-		return sonde_error_new(SONDE_USAGE, "unknown command '%s'; did you mean '%s'?",
-			typed, nearest.name);
-	return sonde_error_new(SONDE_USAGE, "unknown command '%s'", typed);
+	if (nearest)
+		return sonde_error_new(SONDE_USAGE, "unknown command '%s'%s; did you mean '%s'?",
+			typed, no_file, nearest);
+	return sonde_error_new(SONDE_USAGE, "unknown command '%s'%s", typed, no_file);
 }
 
 /* Too few or too many operands for the words of command->operands. */
@@ -137,36 +183,54 @@ static struct sonde_error *check_output(const struct sonde_command *command,
 	return NULL;
 }
 
+/* One place for the results of a line in a shell. */
+static struct sonde_error *choose_output(
+	const struct place *place, struct sonde_common_options *options)
+{
+	if (!place->shell)
+		return NULL;
+	if (!!place->output + !!place->reader + !!options->output > 1)
+		return sonde_error_new(
+			SONDE_USAGE, "more than one of '> FILE', '| COMMAND' and '--output FILE'");
+	if (place->output)
+		options->output = place->output;
+	return NULL;
+}
+
 /* options: the command's struct, filled. */
-static int run_parsed(const struct sonde_command *command, const char *path, const void *options,
-	const struct sonde_strings *operands)
+static int run_parsed(const struct sonde_command *command, const char *path, void *options,
+	const struct sonde_strings *operands, const struct place *place)
 {
 	struct sonde_error *err = count_operands(command, operands);
+	if (!err)
+		err = choose_output(place, options);
 	if (!err)
 		err = check_output(command, options, operands);
 	if (err)
 		return usage(err, path);
 	struct sonde_ui ui;
-	sonde_ui_init(&ui, options);
+	begin(&ui, place, options);
 	err = command->run(&ui, options, operands);
 	if (!err || err->code != SONDE_USAGE)
-		return sonde_ui_end(&ui, err);
+		return end(&ui, place, err);
 	sonde_ui_deinit(&ui);
 	return usage(err, path);
 }
 
-static int run_leaf(
-	const struct sonde_command *command, const char *path, int argc, char *const *argv)
+static int run_leaf(const struct sonde_command *command, const char *path, int argc,
+	char *const *argv, const struct place *place)
 {
 	struct sonde_option_table tables[SONDE_COMMAND_MAX_TABLES];
-	size_t n_tables = sonde_command_tables(command, tables);
+	size_t n_tables = sonde_command_tables(command, place->shell, tables);
 	size_t bytes = sonde_max(command->options_bytes, sizeof(struct sonde_common_options));
-	sonde_cleanup(free) char *options = calloc(1, bytes);
+	sonde_cleanup(free) void *options = calloc(1, bytes);
 	sonde_cleanup(sonde_arguments) struct sonde_arguments arguments = {0};
 	if (!options)
 		return usage(&sonde_enomem, path);
 	if (command->defaults)
 		memcpy(options, command->defaults, bytes);
+	if (place->shell)
+		*(struct sonde_common_options *)options = place->shell->common;
 
 	struct sonde_error *err =
 		sonde_opt_parse(tables, n_tables, argc, argv, options, &arguments);
@@ -174,14 +238,14 @@ static int run_leaf(
 	if (err)
 		status = usage(err, path);
 	else if (arguments.help)
-		status = print(sonde_help_write, command, path);
+		status = print(sonde_help_write, command, path, place);
 	else
-		status = run_parsed(command, path, options, &arguments.operands);
+		status = run_parsed(command, path, options, &arguments.operands, place);
 	sonde_opt_deinit(tables, n_tables, options);
 	return status;
 }
 
-static const struct sonde_command *find_child(const struct sonde_command *group, const char *name)
+const struct sonde_command *sonde_command_find(const struct sonde_command *group, const char *name)
 {
 	for (size_t i = 0; i < group->n_children; i++)
 		if (!strcmp(group->children[i]->name, name))
@@ -207,15 +271,51 @@ static const struct sonde_command *find_option(
 	return NULL;
 }
 
-static int run_option(const struct sonde_command *command, const char *path, const char *operand,
-	int argc, char *const *argv)
+/* With an operand in front of the arguments. */
+static int run_leaf_on(const struct sonde_command *command, const char *path, const char *operand,
+	int argc, char *const *argv, const struct place *place)
 {
 	sonde_cleanup(free) char **all = calloc((size_t)argc + 1, sizeof(*all));
 	if (!all)
 		return usage(&sonde_enomem, path);
 	all[0] = (char *)(uintptr_t)operand;
 	memcpy(all + 1, argv, (size_t)argc * sizeof(*all));
-	return run_leaf(command, path, argc + 1, all);
+	return run_leaf(command, path, argc + 1, all, place);
+}
+
+int sonde_command_run(const struct sonde_command *leaf, struct sonde_command_shell *shell, int argc,
+	char *const *argv, const char *output, const char *reader)
+{
+	struct place place = {shell, output, reader};
+	return run_leaf_on(leaf, leaf->name, shell->operand, argc, argv, &place);
+}
+
+int sonde_command_print(sonde_command_writer write, struct sonde_command_shell *shell,
+	const char *output, const char *reader)
+{
+	struct place place = {shell, output, reader};
+	return print(write, shell->group, shell->group->name, &place);
+}
+
+int sonde_command_help(const struct sonde_command *leaf, struct sonde_command_shell *shell,
+	const char *output, const char *reader)
+{
+	struct place place = {shell, output, reader};
+	return print(sonde_help_write, leaf, leaf->name, &place);
+}
+
+/* Whether the arguments of a group name no command of it but what its leaf for files takes. */
+static bool is_otherwise(const struct sonde_command *group, int argc, char *const *argv)
+{
+	if (!group->otherwise)
+		return false;
+	if (argv[0][0] != '-')
+		return strchr(argv[0], '/') || access(argv[0], F_OK) == 0;
+	/* Options in front: of a file, unless a command follows. */
+	int i = 0;
+	while (i < argc && argv[i][0] == '-')
+		i++;
+	return i < argc && !sonde_command_find(group, argv[i]);
 }
 
 int sonde_command_main(const struct sonde_command *root, int argc, char *const *argv)
@@ -227,18 +327,21 @@ int sonde_command_main(const struct sonde_command *root, int argc, char *const *
 	const struct sonde_command *command = root;
 	for (int i = 1;; i++) {
 		if (!command->children)
-			return run_leaf(command, path, argc - i, argv + i);
+			return run_leaf(command, path, argc - i, argv + i, &nowhere);
 		if (i >= argc)
 			return incomplete(command, path);
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-			return print(sonde_help_write, command, path);
+			return print(sonde_help_write, command, path, &nowhere);
 		if (command == root && !strcmp(argv[i], "--version"))
-			return print(write_version, command, path);
+			return print(write_version, command, path, &nowhere);
 		const char *operand;
 		const struct sonde_command *child = find_option(command, argv[i], &operand);
 		if (child)
-			return run_option(child, path, operand, argc - i - 1, argv + i + 1);
-		child = find_child(command, argv[i]);
+			return run_leaf_on(
+				child, path, operand, argc - i - 1, argv + i + 1, &nowhere);
+		child = sonde_command_find(command, argv[i]);
+		if (!child && is_otherwise(command, argc - i, argv + i))
+			return run_leaf(command->otherwise, path, argc - i, argv + i, &nowhere);
 		if (!child)
 			return usage(unknown_child(command, argv[i]), path);
 		command = child;

@@ -17,7 +17,7 @@ static void names(struct sonde_sink *sink, const struct sonde_command *group)
 static void option_names(struct sonde_sink *sink, const struct sonde_command *leaf)
 {
 	struct sonde_option_table tables[SONDE_COMMAND_MAX_TABLES];
-	size_t n = sonde_command_tables(leaf, tables);
+	size_t n = sonde_command_tables(leaf, NULL, tables);
 	for (size_t t = 0; t < n; t++)
 		for (size_t i = 0; i < tables[t].n; i++)
 			sonde_sink_printf(sink, "--%s ", tables[t].rows[i].name);
@@ -49,7 +49,8 @@ static void verb_cases(struct sonde_sink *sink)
 			continue;
 		sonde_sink_printf(sink, "\t%s) list='", root->children[i]->name);
 		names(sink, root->children[i]);
-		sonde_sink_str(sink, "' ;;\n");
+		sonde_sink_printf(
+			sink, "'%s ;;\n", root->children[i]->otherwise ? " files=-f" : "");
 	}
 }
 
@@ -59,7 +60,7 @@ static void bash(struct sonde_sink *sink)
 		"# bash completion for sonde; made from its command table\n"
 		"_sonde()\n"
 		"{\n"
-		"\tlocal current=${COMP_WORDS[COMP_CWORD]} list=\n"
+		"\tlocal current=${COMP_WORDS[COMP_CWORD]} list= files=\n"
 		"\tif ((COMP_CWORD == 1)); then\n"
 		"\t\tlist='");
 	names(sink, &sonde_command_root);
@@ -80,7 +81,7 @@ static void bash(struct sonde_sink *sink)
 		"\t\tCOMPREPLY=()\n"
 		"\t\treturn\n"
 		"\tfi\n"
-		"\tmapfile -t COMPREPLY < <(compgen -W \"$list\" -- \"$current\")\n"
+		"\tmapfile -t COMPREPLY < <(compgen $files -W \"$list\" -- \"$current\")\n"
 		"}\n"
 		"complete -F _sonde sonde\n");
 }
@@ -90,7 +91,7 @@ static void zsh(struct sonde_sink *sink)
 	sonde_sink_str(sink,
 		"#compdef sonde\n"
 		"# zsh completion for sonde; made from its command table\n"
-		"local list=\n"
+		"local list= files=\n"
 		"if ((CURRENT == 2)); then\n"
 		"\tlist='");
 	names(sink, &sonde_command_root);
@@ -110,7 +111,8 @@ static void zsh(struct sonde_sink *sink)
 		"\t_files\n"
 		"\treturn\n"
 		"fi\n"
-		"compadd -- ${=list}\n");
+		"compadd -- ${=list}\n"
+		"[[ -z $files ]] || _files\n");
 }
 
 static struct sonde_error *run(

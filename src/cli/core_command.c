@@ -24,6 +24,11 @@ struct sonde_error *sonde_core_command_open(struct sonde_ui *ui,
 	const struct sonde_core_command_options *options, const char *path,
 	struct sonde_core_session **ret)
 {
+	if (ui->shell) {
+		sonde_core_session_begin_report(ui->shell->session);
+		*ret = sonde_core_session_share(ui->shell->session);
+		return NULL;
+	}
 	struct sonde_core_session_options session = {.core = options->core};
 	session.core.log = &ui->log;
 	return sonde_core_session_open(path, &session, ret);
@@ -53,6 +58,7 @@ static const struct sonde_command *const commands[] = {
 	&sonde_command_core_mappings,
 	&sonde_command_core_threads,
 	&sonde_command_core_read,
+	&sonde_command_core_shell,
 };
 
 const struct sonde_command sonde_command_core = {
@@ -60,4 +66,5 @@ const struct sonde_command sonde_command_core = {
 	.summary = "look into the core dump of a Go program",
 	.children = commands,
 	.n_children = SONDE_ARRAY_LEN(commands),
+	.otherwise = &sonde_command_core_shell,
 };

@@ -13,7 +13,10 @@ struct sonde_core_command_options {
 /* Rows over struct sonde_core_command_options at offset 0. */
 extern const struct sonde_option_table sonde_core_option_table;
 
-/* Open path as the options say, heard by the ui. */
+/*
+ * Open path as the options say, heard by the ui; in a shell, its session, as if nothing had been asked of it yet. To be
+ * freed in either case.
+ */
 struct sonde_error *sonde_core_command_open(struct sonde_ui *ui,
 	const struct sonde_core_command_options *options, const char *path,
 	struct sonde_core_session **ret) SONDE_CHECK;

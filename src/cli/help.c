@@ -59,44 +59,86 @@ static void options(struct sonde_sink *sink, const struct sonde_option_table *ta
 	}
 }
 
-static void leaf(struct sonde_sink *sink, const struct sonde_command *command, const char *path)
+/*
+ * The example as it is typed in a shell: without the words in front of the command, and without its file, which all
+ * examples call "core.1234".
+ */
+static void example_in_shell(struct sonde_sink *sink, const struct sonde_command *command)
 {
-	sonde_sink_printf(sink, "Usage: %s [OPTION...]%s%s\n\n", path, command->operands ? " " : "",
-		command->operands ? command->operands : "");
+	const char *p = strstr(command->example, command->name);
+	bool first = true;
+	while (p && *p) {
+		size_t len = strcspn(p, " ");
+		if (len < 5 || memcmp(p, "core.", 5) != 0) {
+			sonde_sink_printf(sink, "%s%.*s", first ? "" : " ", (int)len, p);
+			first = false;
+		}
+		p += len;
+		p += strspn(p, " ");
+	}
+}
+
+static void leaf(struct sonde_sink *sink, const struct sonde_command *command, const char *path,
+	const struct sonde_command_shell *shell)
+{
+	const char *operands = sonde_command_operands(command, shell);
+	sonde_sink_printf(
+		sink, "Usage: %s [OPTION...]%s%s\n\n", path, *operands ? " " : "", operands);
 	wrap(sink, command->summary, 0, 0);
 	if (command->details) {
 		sonde_sink_char(sink, '\n');
 		wrap(sink, command->details, 0, 0);
 	}
 	struct sonde_option_table tables[SONDE_COMMAND_MAX_TABLES];
-	size_t n = sonde_command_tables(command, tables);
+	size_t n = sonde_command_tables(command, shell, tables);
 	for (size_t i = 0; i < n; i++)
 		options(sink, &tables[i]);
 	entry(sink, "  -h, --help", "show this", HELP_COLUMN);
-	if (command->example)
-		sonde_sink_printf(sink, "\nExample:\n  %s\n", command->example);
+	if (!command->example)
+		return;
+	sonde_sink_str(sink, "\nExample:\n  ");
+	if (shell)
+		example_in_shell(sink, command);
+	else
+		sonde_sink_str(sink, command->example);
+	sonde_sink_char(sink, '\n');
 }
 
-void sonde_help_write(
-	struct sonde_sink *sink, const struct sonde_command *command, const char *path)
+enum { COMMAND_COLUMN = 16 };
+
+static void summary(struct sonde_sink *sink, const struct sonde_command *command)
+{
+	char left[64];
+	snprintf(left, sizeof(left), "  %s", command->name);
+	if (!command->hidden)
+		entry(sink, left, command->summary, COMMAND_COLUMN);
+}
+
+void sonde_help_write_commands(struct sonde_sink *sink, const struct sonde_command *group)
+{
+	for (size_t i = 0; i < group->n_children; i++)
+		if (group->children[i] != group->otherwise)
+			summary(sink, group->children[i]);
+}
+
+void sonde_help_write(struct sonde_sink *sink, const struct sonde_command *command,
+	const char *path, const struct sonde_command_shell *shell)
 {
 	if (!command->children) {
-		leaf(sink, command, path);
+		leaf(sink, command, path, shell);
 		return;
 	}
 	bool root = command == &sonde_command_root;
-	sonde_sink_printf(sink, "Usage: %s %s [OPTION...]\n\n", path,
+	sonde_sink_printf(sink, "Usage: %s %s [OPTION...]\n", path,
 		root ? "COMMAND SUBCOMMAND" : "SUBCOMMAND");
+	if (command->otherwise)
+		sonde_sink_printf(
+			sink, "       %s [OPTION...] %s\n", path, command->otherwise->operands);
+	sonde_sink_char(sink, '\n');
 	wrap(sink, command->summary, 0, 0);
 	sonde_sink_printf(sink, "\n%s:\n", root ? "Commands" : "Subcommands");
-	for (size_t i = 0; i < command->n_children; i++) {
-		const struct sonde_command *child = command->children[i];
-		if (child->hidden)
-			continue;
-		char left[64];
-		snprintf(left, sizeof(left), "  %s", child->name);
-		entry(sink, left, child->summary, 16);
-	}
+	for (size_t i = 0; i < command->n_children; i++)
+		summary(sink, command->children[i]);
 	if (root)
 		sonde_sink_str(sink,
 			"\nOptions:\n"

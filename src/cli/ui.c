@@ -1,6 +1,7 @@
 #include "cli/ui.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -33,7 +34,7 @@ const struct sonde_option_table sonde_common_option_table = {
 };
 
 /* The only state of the process that sonde writes: a handler has nothing else to write to. */
-static volatile sig_atomic_t stop_asked;
+static volatile sig_atomic_t stop_asked, n_interrupts;
 
 static void ask_to_stop(int signal_number)
 {
@@ -58,6 +59,60 @@ void sonde_ui_watch_signals(void)
 bool sonde_ui_interrupted(void)
 {
 	return stop_asked != 0;
+}
+
+/* Whoever types it twice, impatiently, loses no shell. */
+static void count_interrupts(int signal_number)
+{
+	enum { ENOUGH = 3 };
+	if (++n_interrupts >= ENOUGH) {
+		signal(SIGINT, SIG_DFL);
+		raise(SIGINT);
+	}
+	if (!stop_asked)
+		stop_asked = signal_number;
+}
+
+static void terminal_changed(int signal_number)
+{
+	(void)signal_number; /* it ends the wait for input */
+}
+
+int sonde_ui_watch_signals_again(void)
+{
+	static const struct {
+		int number;
+		void (*handler)(int);
+	} wanted[] = {{SIGINT, count_interrupts}, {SIGWINCH, terminal_changed},
+		{SIGCONT, terminal_changed}};
+	for (size_t i = 0; i < SONDE_ARRAY_LEN(wanted); i++) {
+		struct sigaction action = {.sa_handler = wanted[i].handler, .sa_flags = SA_RESTART},
+				 old;
+		if (sigaction(wanted[i].number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaction(wanted[i].number, &action, NULL);
+	}
+	n_interrupts = 0;
+	if (stop_asked == SIGINT)
+		stop_asked = 0;
+	return stop_asked;
+}
+
+int sonde_ui_wait_for_input(int fd)
+{
+	/* Blocked but while it waits: no signal falls between the look and the wait. */
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGCONT};
+	sigset_t blocked, before;
+	sigemptyset(&blocked);
+	for (size_t i = 0; i < SONDE_ARRAY_LEN(signals); i++)
+		sigaddset(&blocked, signals[i]);
+	sigprocmask(SIG_BLOCK, &blocked, &before);
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int n = stop_asked ? 0 : ppoll(&p, 1, NULL, &before);
+	int saved = errno, asked = stop_asked;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (asked)
+		return asked;
+	return n < 0 && saved == EINTR ? -1 : 0;
 }
 
 void sonde_ui_guard_descriptors(void)
@@ -187,7 +242,7 @@ static bool wants_color(const struct sonde_ui *ui)
 		return true;
 	if (is_set("CLICOLOR") && !strcmp(getenv("CLICOLOR"), "0"))
 		return false;
-	return to_stdout(ui) && terminal(STDOUT_FILENO);
+	return to_stdout(ui) && !ui->reader && terminal(STDOUT_FILENO);
 }
 
 static bool in_path(const char *program)
@@ -234,22 +289,33 @@ static int open_stdout(void *ctx)
 {
 	struct sonde_ui *ui = ctx;
 	clear_progress(ui);
-	const char *command = NULL;
-	if (ui->out_is_tty && !ui->options->no_pager)
+	const char *command = ui->reader;
+	if (!command && ui->out_is_tty && !ui->options->no_pager)
 		command = pager_command();
-	int fds[2];
-	if (!command || pipe2(fds, O_CLOEXEC) != 0)
-		return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-	ui->pager = fork();
-	if (ui->pager == 0)
+	int fds[2] = {-1, -1};
+	if (command && pipe2(fds, O_CLOEXEC) == 0)
+		ui->pager = fork();
+	if (ui->pager == 0 && fds[0] >= 0)
 		become_pager(command, fds[0]);
-	close(fds[0]);
-	if (ui->pager < 0) {
-		close(fds[1]);
-		return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (fds[0] >= 0)
+		close(fds[0]);
+	if (ui->pager <= 0) {
+		/* A pager is a courtesy, a reader was asked for. */
+		int saved = errno;
+		if (fds[1] >= 0)
+			close(fds[1]);
+		errno = saved;
+		return ui->reader ? -1 : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	}
 	ui->paged = true;
 	return fds[1];
+}
+
+/* Ctrl-C ends what streams to a terminal or a file; a pager that runs has its own use for it. */
+static bool stop_writing(void *ctx)
+{
+	const struct sonde_ui *ui = ctx;
+	return stop_asked && ui->pager <= 0;
 }
 
 struct sonde_error *sonde_ui_open_sink(struct sonde_ui *ui, struct sonde_sink **ret)
@@ -258,6 +324,8 @@ struct sonde_error *sonde_ui_open_sink(struct sonde_ui *ui, struct sonde_sink **
 		SONDE_TRY(sonde_sink_open_lazy("standard output", open_stdout, ui, &ui->sink));
 	else if (!ui->sink)
 		SONDE_TRY(sonde_sink_open_file(ui->options->output, &ui->sink));
+	ui->sink->stop = stop_writing;
+	ui->sink->ctx = ui;
 	*ret = ui->sink;
 	return NULL;
 }
@@ -272,7 +340,8 @@ struct sonde_error *sonde_ui_open_report(struct sonde_ui *ui, struct sonde_repor
 		.legend = !ui->options->no_legend,
 	};
 	struct winsize size;
-	if (to_stdout(ui) && ui->out_is_tty && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+	if (to_stdout(ui) && !ui->reader && ui->out_is_tty &&
+		ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
 		options.max_columns = size.ws_col;
 	sonde_report_init(&ui->report, sink, &options);
 	ui->report_open = true;
@@ -285,12 +354,16 @@ static void wait_for_pager(struct sonde_ui *ui)
 	if (ui->pager <= 0)
 		return;
 	/* Ctrl-C is the pager's now. */
-	signal(SIGINT, SIG_IGN);
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
+	sigaction(SIGINT, &ignore, &old);
 	int status = 0;
 	while (waitpid(ui->pager, &status, 0) < 0 && errno == EINTR)
 		;
+	sigaction(SIGINT, &old, NULL);
 	ui->pager = 0;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+	if (ui->reader)
+		ui->reader_status = status;
+	else if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		sonde_ui_complain("the pager cannot be run; try --no-pager");
 }
 
@@ -308,12 +381,17 @@ int sonde_ui_end(struct sonde_ui *ui, struct sonde_error *err)
 {
 	if (!err && ui->sink)
 		err = sonde_sink_finish(ui->sink);
-	bool unheard = ui->sink && ui->sink->os_errno == EPIPE, paged = ui->paged;
+	ui->unheard = ui->sink && ui->sink->os_errno == EPIPE;
+	if (err && ui->sink && ui->sink->os_errno == EINTR) {
+		sonde_error_free(err);
+		err = sonde_error_new(SONDE_INTERRUPTED, "interrupted");
+	}
 	sonde_ui_deinit(ui);
 	/* Whoever quits a pager has seen enough. */
-	int status = !err || (unheard && paged) ? 0 : sonde_error_exit_status(err->code);
-	if (err && !unheard)
+	int status = !err || (ui->unheard && ui->paged) ? 0 : sonde_error_exit_status(err->code);
+	if (err && !ui->unheard)
 		sonde_ui_complain(err->message);
 	sonde_error_free(err);
-	return status;
+	/* As in sh, the last command of a pipe decides, where the first did not fail. */
+	return !status && (ui->failed || ui->reader_status) ? 1 : status;
 }

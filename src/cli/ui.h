@@ -21,15 +21,22 @@ struct sonde_common_options {
 };
 extern const struct sonde_option_table sonde_common_option_table;
 
+struct sonde_command_shell; /* cli/command.h */
+
 struct sonde_ui {
 	const struct sonde_common_options *options; /* borrowed */
+	struct sonde_command_shell *shell; /* borrowed: whose command this is; NULL = of no shell */
+	const char *reader; /* borrowed: a command of sh that gets the results; NULL = none */
+	bool failed; /* exit status 1: what failed was told already */
+	bool unheard; /* after the end: whoever read the results went away */
 	struct sonde_log
 		log; /* for the library: warnings and progress on stderr, stop on a signal */
 	/* ui.c's. */
 	struct sonde_sink *sink;
 	struct sonde_report report;
 	bool report_open, out_is_tty, err_is_tty, paged, progress_shown;
-	pid_t pager;
+	pid_t pager; /* or the reader */
+	int reader_status; /* of waitpid() */
 	int64_t progress_first_ns, progress_last_ns;
 };
 
@@ -43,6 +50,18 @@ SONDE_DEFINE_CLEANUP_DEINIT(sonde_ui)
 /* SIGINT, SIGTERM and SIGHUP ask to stop (a second one ends the process); a broken pipe is an error, not a signal. */
 void sonde_ui_watch_signals(void);
 bool sonde_ui_interrupted(void);
+
+/*
+ * For a program that outlives its commands. Before each: an earlier SIGINT is forgotten, and the next two ask to stop
+ * (the third ends the process). Returns the signal that asks to leave altogether, 0 = none.
+ */
+int sonde_ui_watch_signals_again(void);
+
+/*
+ * Wait until fd can be read: 0. Else the signal that came meanwhile (SIGINT is not forgotten by that), or -1 where the
+ * terminal changed: its size, or the program was continued.
+ */
+int sonde_ui_wait_for_input(int fd);
 
 /* Where the results go. Opened by the first call; the sink stays the ui's. SONDE_OS where -o cannot be made. */
 struct sonde_error *sonde_ui_open_sink(struct sonde_ui *ui, struct sonde_sink **ret) SONDE_CHECK;

@@ -103,6 +103,10 @@ static void put(struct sonde_sink *sink, const char *data, size_t len)
 			sink->os_errno = ENOMEM;
 		return;
 	}
+	if (sink->stop && sink->stop(sink->ctx)) {
+		sink->os_errno = EINTR;
+		return;
+	}
 	if (sink->fd < 0 && sink->open)
 		sink->fd = sink->open(sink->ctx);
 	if (sink->fd < 0)

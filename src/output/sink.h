@@ -20,7 +20,9 @@ struct sonde_sink {
 	size_t n_buffered;
 	int fd; /* owned; -1 before the first flush of a lazy one */
 	int (*open)(void *ctx); /* makes fd at the first flush */
-	void *ctx; /* borrowed */
+	bool (*stop)(
+		void *ctx); /* the caller's, NULL = none: asked at each flush; true = fail with EINTR */
+	void *ctx; /* borrowed; of both */
 	struct sonde_buf *memory; /* borrowed: the bytes go there */
 	char *name; /* for messages */
 	char *path, *temporary; /* renamed from temporary to path at the end */

@@ -24,7 +24,7 @@ same_as_alone() {
 }
 
 LINES=(overview 'histogram --json' goroutines 'retained --json' threads 'histogram --json' mappings
-	'retained --by root' 'goroutines --all' threads 'histogram --by package' 'overview --json')
+	'retained --by root' 'goroutines --all' threads breakdown 'histogram --by package' 'overview --json' 'overview --live' 'breakdown --json')
 ok "a script shows what its commands show alone" same_as_alone "${LINES[@]}"
 
 mkdir "$WORK/cut"

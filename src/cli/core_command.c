@@ -1,4 +1,5 @@
 #include "cli/core_command.h"
+#include "core/report.h"
 
 static const struct sonde_option rows[] = {
 	{"exe", 0, SONDE_OPTION_INTO(STRING, struct sonde_core_command_options, core.exe), "FILE",
@@ -18,6 +19,16 @@ const struct sonde_option_table sonde_core_option_table = {
 	rows,
 	SONDE_ARRAY_LEN(rows),
 	0,
+};
+
+const struct sonde_option sonde_core_value_rows[SONDE_CORE_VALUE_ROWS] = {
+	{"depth", 'd', SONDE_OPTION_INTO(U64, struct sonde_core_value_options, depth), "N",
+		"follow N pointers in a row in values (2)",
+		SONDE_OPTION_GIVEN(struct sonde_core_value_options, has_depth)},
+	{"elements", 0, SONDE_OPTION_INTO(U64, struct sonde_core_value_options, elements), "N",
+		"show up to N elements of a slice, array, map, channel (64)"},
+	{"string-bytes", 0, SONDE_OPTION_INTO(BYTES, struct sonde_core_value_options, string_bytes),
+		"N", "show up to N bytes of a string (200)"},
 };
 
 struct sonde_error *sonde_core_command_open(struct sonde_ui *ui,
@@ -55,6 +66,9 @@ static const struct sonde_command *const commands[] = {
 	&sonde_command_core_leaks,
 	&sonde_command_core_pprof,
 	&sonde_command_core_breakdown,
+	&sonde_command_core_object,
+	&sonde_command_core_objects,
+	&sonde_command_core_globals,
 	&sonde_command_core_mappings,
 	&sonde_command_core_threads,
 	&sonde_command_core_read,

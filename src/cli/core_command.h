@@ -13,6 +13,14 @@ struct sonde_core_command_options {
 /* Rows over struct sonde_core_command_options at offset 0. */
 extern const struct sonde_option_table sonde_core_option_table;
 
+/* The rows over struct sonde_core_value_options (core/report.h), and the table where that stands at `at`. */
+enum { SONDE_CORE_VALUE_ROWS = 3 };
+extern const struct sonde_option sonde_core_value_rows[SONDE_CORE_VALUE_ROWS];
+#define SONDE_CORE_VALUE_TABLE(at)                                           \
+	{                                                                    \
+		"Values", sonde_core_value_rows, SONDE_CORE_VALUE_ROWS, (at) \
+	}
+
 /*
  * Open path as the options say, heard by the ui; in a shell, its session, as if nothing had been asked of it yet. To be
  * freed in either case.

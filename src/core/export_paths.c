@@ -1,9 +1,9 @@
 #include <inttypes.h>
 
+#include "core/export_root.h"
 #include "core/names.h"
 #include "core/paths.h"
 #include "core/report.h"
-#include "golang/framevars.h"
 #include "output/report.h"
 
 enum { MAX_PATHS = 1000 };
@@ -16,52 +16,7 @@ static const char *const root_kinds[] = {
 	[SONDE_GO_ROOT_QUEUE] = "finalizer queue",
 };
 
-/* "main.list.head"; false where no variable of DWARF covers addr. */
-static bool name_global(struct sonde_core_session *s, uint64_t addr, struct sonde_buf *to)
-{
-	uint32_t index = sonde_go_types_global_at(s->types, addr);
-	if (index == UINT32_MAX)
-		return false;
-	size_t n;
-	const struct sonde_dwarf_global *g = &sonde_dwarf_globals(s->go->dwarf, &n)[index];
-	sonde_buf_str(to, g->name);
-	sonde_go_types_field(s->types, sonde_go_types_dwarf(s->types, g->type),
-		addr - s->go->bias - g->addr, to);
-	return true;
-}
-
-/* "x.next" of the frame; false where no variable lies at addr. */
-static bool name_variable(struct sonde_core_session *s, const struct sonde_goroutine *g,
-	const struct sonde_go_frame *frame, uint64_t addr, struct sonde_buf *to)
-{
-	sonde_cleanup(sonde_dwarf_variables) struct sonde_dwarf_variables variables = {0};
-	struct sonde_error *err = sonde_go_frame_variables(s->go, frame, &variables);
-	sonde_error_free(err);
-	struct sonde_go_frame_view view;
-	sonde_go_frame_view_init(&view, s->go, g, frame);
-	for (size_t i = 0; i < variables.n; i++) {
-		const struct sonde_dwarf_variable *v = &variables.items[i];
-		struct sonde_location_piece pieces[SONDE_GO_MAX_PIECES];
-		size_t n;
-		if (sonde_go_frame_locate(&view, v, pieces, &n))
-			continue;
-		uint32_t id = sonde_go_types_dwarf(s->types, v->type);
-		uint64_t size = sonde_go_type_of(s->types, id)->size_bytes;
-		for (size_t k = 0; k < n; k++) {
-			uint64_t len = pieces[k].size_bytes ? pieces[k].size_bytes : size;
-			if (pieces[k].kind != SONDE_LOCATION_ADDR || addr < pieces[k].value ||
-				addr - pieces[k].value >= len)
-				continue;
-			sonde_buf_str(to, v->name);
-			sonde_go_types_field(s->types, id,
-				pieces[k].offset_bytes + (addr - pieces[k].value), to);
-			return true;
-		}
-	}
-	return false;
-}
-
-static void report_root(
+void sonde_core_report_root(
 	struct sonde_report *out, struct sonde_core_session *s, const struct sonde_go_root *root)
 {
 	sonde_cleanup(sonde_buf) struct sonde_buf name = {0}, text = {0};
@@ -73,9 +28,9 @@ static void report_root(
 	if (frame)
 		sonde_go_frame_calls(s->go, frame, &call, 1);
 	bool named = root->kind == SONDE_GO_ROOT_DATA
-		? name_global(s, root->addr, &name)
+		? sonde_core_global_name(s, root->addr, &name)
 		: frame && root->kind == SONDE_GO_ROOT_STACK &&
-			name_variable(s, g, frame, root->addr, &name);
+			sonde_core_variable_name(s, g, frame, root->addr, &name);
 	sonde_report_section_begin(out, "root", NULL);
 	sonde_report_field(out, "kind", NULL, sonde_value_text(root_kinds[root->kind]));
 	sonde_report_field(out, "name", NULL,
@@ -101,24 +56,6 @@ static void report_root(
 	sonde_report_line(out, "    %s", sonde_buf_text(&text));
 }
 
-static void add_field(struct sonde_core_session *s, const struct sonde_go_span *span,
-	uint32_t object, uint64_t offset, struct sonde_buf *to)
-{
-	if (offset == SONDE_CORE_BY_SPECIAL) {
-		sonde_buf_str(to, " (its finalizer, cleanup or weak handle)");
-		return;
-	}
-	uint32_t typing = s->typing->of[object], id = typing & ~SONDE_CORE_TYPE_MANY;
-	const struct sonde_go_type *type = sonde_go_type_of(s->types, id);
-	if (span->pointers == SONDE_GO_HEADER)
-		offset -= (uint64_t)s->go->layout.header_bytes;
-	if ((typing & SONDE_CORE_TYPE_MANY) && type->size_bytes) {
-		sonde_buf_printf(to, "[%" PRIu64 "]", offset / type->size_bytes);
-		offset %= type->size_bytes;
-	}
-	sonde_go_types_field(s->types, id, offset, to);
-}
-
 static void report_step(
 	struct sonde_report *out, struct sonde_core_session *s, const struct sonde_core_step *step)
 {
@@ -126,7 +63,7 @@ static void report_step(
 	uint64_t addr = sonde_go_span_addr(span, step->object - span->first);
 	sonde_cleanup(sonde_buf) struct sonde_buf type = {0}, field = {0};
 	sonde_core_type_name(s, s->typing->of[step->object], &type);
-	add_field(s, span, step->object, step->offset, &field);
+	sonde_core_field_name(s, span, step->object, step->offset, &field);
 	sonde_report_item_begin(out);
 	sonde_report_field(out, "addr", NULL, sonde_value_addr(addr));
 	sonde_report_field(out, "type", NULL, sonde_value_text(sonde_buf_text(&type)));
@@ -168,7 +105,7 @@ struct sonde_error *sonde_core_report_reachable(struct sonde_core_session *sessi
 		sonde_report_item_begin(out);
 		sonde_report_heading(out, "path %zu, %zu object%s:", i + 1, p->n_steps,
 			p->n_steps == 1 ? "" : "s");
-		report_root(out, session, &p->root);
+		sonde_core_report_root(out, session, &p->root);
 		sonde_report_list_begin(out, "objects");
 		for (size_t k = 0; k < p->n_steps && !sonde_report_failed(out); k++)
 			report_step(out, session, &paths.steps.items[p->first + k]);

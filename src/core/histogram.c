@@ -9,8 +9,7 @@ struct tally {
 	uint64_t count, bytes;
 };
 
-/* The import path of the type that a name is made of: "[]*a/b.T[int]" -> "a/b"; "" for the language's own types. */
-static size_t package_of(const char *name, const char **start)
+size_t sonde_core_package_of(const char *name, const char **start)
 {
 	/* Past "[]", "[4]", "*", "map[K]", "chan ": the element is what tells whose it is. */
 	for (;;) {
@@ -103,7 +102,7 @@ static struct sonde_error *make_rows(struct sonde_core_session *s,
 			len += 2;
 		}
 		if (key == SONDE_CORE_BY_PACKAGE && !unknown) {
-			len = package_of(name, &name);
+			len = sonde_core_package_of(name, &name);
 			if (!len) {
 				name = "(no package)";
 				len = strlen(name);

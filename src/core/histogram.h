@@ -27,3 +27,9 @@ struct sonde_error *sonde_core_histogram_make(struct sonde_core_session *s,
 	enum sonde_core_histogram_key key, struct sonde_core_histogram *ret) SONDE_CHECK;
 void sonde_core_histogram_deinit(struct sonde_core_histogram *h);
 SONDE_DEFINE_CLEANUP_DEINIT(sonde_core_histogram)
+
+/*
+ * The import path of the type that a name is made of: of "[]*a/b.T[int]" *start is "a/b...", and its length is
+ * returned; 0 for the language's own types.
+ */
+size_t sonde_core_package_of(const char *name, const char **start);

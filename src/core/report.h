@@ -67,6 +67,44 @@ struct sonde_sink;
 /* The live heap as a profile in pprof's format. by: enum sonde_core_pprof_by. What it leaves out goes to the notes. */
 struct sonde_error *sonde_core_write_pprof(
 	struct sonde_core_session *session, int by, struct sonde_sink *sink) SONDE_CHECK;
+/* How much of values is shown; 0 = the default of golang/value.h. */
+struct sonde_core_value_options {
+	uint64_t depth; /* pointers followed */
+	bool has_depth;
+	uint64_t elements, string_bytes;
+};
+
+struct sonde_core_object_options {
+	struct sonde_core_value_options values;
+	uint64_t addr; /* anywhere in it */
+	uint64_t n_referrers; /* shown; 0 = 10 */
+	bool no_retained; /* leave out what it retains, which takes a walk over all objects */
+};
+struct sonde_error *sonde_core_report_object(struct sonde_core_session *session,
+	const struct sonde_core_object_options *options, struct sonde_report *out) SONDE_CHECK;
+
+struct sonde_core_objects_options {
+	const char *type, *package; /* its name contains type; its package is package; NULL: any */
+	bool has_min, has_max, has_from, has_to;
+	uint64_t min_bytes, max_bytes; /* of the slot, both included */
+	uint64_t from, to; /* addresses: [from, to) */
+	int state; /* enum sonde_core_objects_state */
+	uint64_t limit; /* rows, 0 = all */
+};
+enum sonde_core_objects_state {
+	SONDE_CORE_OBJECTS_LIVE,
+	SONDE_CORE_OBJECTS_GARBAGE,
+	SONDE_CORE_OBJECTS_ALL
+};
+struct sonde_error *sonde_core_report_objects(struct sonde_core_session *session,
+	const struct sonde_core_objects_options *options, struct sonde_report *out) SONDE_CHECK;
+
+struct sonde_core_globals_options {
+	struct sonde_core_value_options values;
+	const char *package, *name; /* its package is; its name contains; NULL: any */
+};
+struct sonde_error *sonde_core_report_globals(struct sonde_core_session *session,
+	const struct sonde_core_globals_options *options, struct sonde_report *out) SONDE_CHECK;
 
 struct sonde_core_read_options {
 	uint64_t addr, n_bytes;

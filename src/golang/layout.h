@@ -124,6 +124,7 @@
 	F(swiss_table_groups, "internal/runtime/maps.table", "groups.data", OPTIONAL)             \
 	F(swiss_table_mask, "internal/runtime/maps.table", "groups.lengthMask", OPTIONAL)         \
 	F(hmap_count, "runtime.hmap", "count", OPTIONAL)                                          \
+	F(hmap_flags, "runtime.hmap", "flags", OPTIONAL)                                          \
 	F(hmap_b, "runtime.hmap", "B", OPTIONAL)                                                  \
 	F(hmap_buckets, "runtime.hmap", "buckets", OPTIONAL)                                      \
 	F(hmap_oldbuckets, "runtime.hmap", "oldbuckets", OPTIONAL)                                \
@@ -135,6 +136,10 @@
 	F(g_waiting_on, "runtime.g", "waiting", REQUIRED)                                         \
 	F(sudog_next, "runtime.sudog", "next", REQUIRED)                                          \
 	F(sudog_elem, "runtime.sudog", "elem.vu|elem", REQUIRED)                                  \
+	F(hchan_qcount, "runtime.hchan", "qcount", OPTIONAL)                                      \
+	F(hchan_recvx, "runtime.hchan", "recvx", OPTIONAL)                                        \
+	F(hchan_closed, "runtime.hchan", "closed", OPTIONAL)                                      \
+	F(sudog_g, "runtime.sudog", "g", OPTIONAL)                                                \
 	F(hchan_buf, "runtime.hchan", "buf", REQUIRED)                                            \
 	F(hchan_dataqsiz, "runtime.hchan", "dataqsiz", REQUIRED)                                  \
 	F(hchan_elemtype, "runtime.hchan", "elemtype", REQUIRED)                                  \

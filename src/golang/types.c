@@ -108,28 +108,89 @@ static bool resolve_runtime(struct sonde_go_types *t, struct sonde_go_type *type
 	return true;
 }
 
+/* --- fields of structs --- */
+
+static struct sonde_go_members members_of(
+	struct sonde_go_types *t, const struct sonde_go_type *type)
+{
+	struct sonde_go_members it = {.t = t, .size_bytes = type->size_bytes};
+	if (type->kind != SONDE_GO_KIND_STRUCT)
+		return it;
+	if (type->runtime_addr) {
+		/* abi.StructField: name, type, offset: three words. */
+		it.fields = word_behind(t, type->runtime_addr, WORD_STRUCT_FIELDS);
+		it.n = word_behind(t, type->runtime_addr, WORD_STRUCT_FIELDS + 1);
+		it.n = it.n <= MAX_FIELDS ? it.n : 0;
+	} else {
+		it.dwarf = sonde_dwarf_type_bare(t->go->dwarf, type->dwarf_id);
+		it.n = it.dwarf ? it.dwarf->n_members : 0;
+	}
+	return it;
+}
+
+struct sonde_go_members sonde_go_members_of(struct sonde_go_types *t, uint32_t id)
+{
+	return members_of(t, sonde_go_type_of(t, id));
+}
+
+bool sonde_go_members_next(struct sonde_go_members *it, struct sonde_go_member *ret)
+{
+	if (it->at >= it->n)
+		return false;
+	uint64_t i = it->at++;
+	if (it->dwarf) {
+		const struct sonde_dwarf_member *m = &it->dwarf->members[i];
+		*ret = (struct sonde_go_member){
+			.name = m->name,
+			.offset_bytes = m->offset_bytes,
+			.type = sonde_go_types_dwarf(it->t, m->type),
+		};
+		return true;
+	}
+	const struct sonde_go *go = it->t->go;
+	uint64_t field = it->fields + i * 3 * go->word_bytes, type, offset, name;
+	if (!sonde_go_read_word(go, field, &name) ||
+		!sonde_go_read_word(go, field + go->word_bytes, &type) ||
+		!sonde_go_read_word(go, field + 2 * go->word_bytes, &offset) ||
+		offset > it->size_bytes) {
+		it->n = 0; /* damaged: what follows is no better */
+		return false;
+	}
+	*ret = (struct sonde_go_member){
+		.name_addr = name,
+		.offset_bytes = offset,
+		.type = sonde_go_types_runtime(it->t, type),
+	};
+	return true;
+}
+
+const char *sonde_go_member_name(struct sonde_go_types *t, const struct sonde_go_member *m)
+{
+	if (m->name)
+		return m->name;
+	const char *name = m->name_addr ? name_at(t, m->name_addr) : "_";
+	return name ? name : "?";
+}
+
 /* "struct { A int; B *main.T }", as reflect writes it. */
 static const char *struct_name(struct sonde_go_types *t, const struct sonde_go_type *type)
 {
-	const struct sonde_go *go = t->go;
 	sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
-	uint64_t fields = word_behind(t, type->runtime_addr, WORD_STRUCT_FIELDS);
-	uint64_t n = word_behind(t, type->runtime_addr, WORD_STRUCT_FIELDS + 1);
-	if (!n) /* a map's bucket has a size, but no fields */
+	struct sonde_go_members it = members_of(t, type);
+	struct sonde_go_member m;
+	if (!it.n) /* a map's bucket has a size, but no fields */
 		return type->size_bytes ? NULL : "struct {}";
 	sonde_buf_printf(&b, "struct {");
-	for (uint64_t i = 0; i < n && i < MAX_NAMED_FIELDS; i++) {
-		uint64_t name_addr, type_addr, field = fields + i * 3 * go->word_bytes;
-		if (!sonde_go_read_word(go, field, &name_addr) ||
-			!sonde_go_read_word(go, field + go->word_bytes, &type_addr))
+	for (uint64_t n = it.n; it.at < n && it.at < MAX_NAMED_FIELDS;) {
+		if (!sonde_go_members_next(&it, &m))
 			return NULL;
-		const char *name = name_at(t, name_addr);
-		const char *of = sonde_go_type_of(t, sonde_go_types_runtime(t, type_addr))->name;
+		const char *of = sonde_go_type_of(t, m.type)->name;
 		if (strlen(of) > MAX_FIELD_TYPE_NAME)
 			of = "...";
-		sonde_buf_printf(&b, "%s %s %s", i ? ";" : "", name ? name : "_", of);
+		sonde_buf_printf(
+			&b, "%s %s %s", it.at > 1 ? ";" : "", sonde_go_member_name(t, &m), of);
 	}
-	sonde_buf_printf(&b, "%s }", n > MAX_NAMED_FIELDS ? "; ..." : "");
+	sonde_buf_printf(&b, "%s }", it.n > MAX_NAMED_FIELDS ? "; ..." : "");
 	return sonde_arena_strdup(&t->arena, sonde_buf_text(&b));
 }
 
@@ -481,38 +542,16 @@ static void add_pointer_slot(struct slot_builder *b, uint64_t offset, uint32_t e
 		add_slot(b, offset, SONDE_GO_SLOT_POINTER, elem);
 }
 
-static void add_struct_slots(
-	struct slot_builder *b, const struct sonde_go_type *type, uint64_t offset, int depth)
+static void add_struct_slots(struct slot_builder *b, uint32_t id, uint64_t offset, int depth)
 {
-	struct sonde_go_types *t = b->t;
-	const struct sonde_go *go = t->go;
+	const struct sonde_go_type *type = sonde_go_type_of(b->t, id);
 	size_t first = b->slots.n;
 	uint32_t marked = 0;
-	if (type->runtime_addr) {
-		/* abi.StructField: name, type, offset: three words. */
-		uint64_t fields = word_behind(t, type->runtime_addr, WORD_STRUCT_FIELDS);
-		uint64_t n = word_behind(t, type->runtime_addr, WORD_STRUCT_FIELDS + 1);
-		if (n > MAX_FIELDS)
-			return;
-		for (uint64_t i = 0; i < n; i++) {
-			uint64_t field = fields + i * 3 * go->word_bytes, field_type, field_offset;
-			if (!sonde_go_read_word(go, field + go->word_bytes, &field_type) ||
-				!sonde_go_read_word(
-					go, field + 2 * go->word_bytes, &field_offset) ||
-				field_offset > type->size_bytes)
-				return;
-			uint32_t id = sonde_go_types_runtime(t, field_type);
-			marked = marked ? marked : marked_by(t, id);
-			add_type_slots(b, id, offset + field_offset, depth);
-		}
-		explain_untyped(b, type, first, marked);
-		return;
-	}
-	const struct sonde_dwarf_type *d = sonde_dwarf_type_bare(go->dwarf, type->dwarf_id);
-	for (size_t i = 0; d && i < d->n_members; i++) {
-		uint32_t id = sonde_go_types_dwarf(t, d->members[i].type);
-		marked = marked ? marked : marked_by(t, id);
-		add_type_slots(b, id, offset + d->members[i].offset_bytes, depth);
+	struct sonde_go_members it = sonde_go_members_of(b->t, id);
+	struct sonde_go_member m;
+	while (sonde_go_members_next(&it, &m)) {
+		marked = marked ? marked : marked_by(b->t, m.type);
+		add_type_slots(b, m.type, offset + m.offset_bytes, depth);
 	}
 	explain_untyped(b, type, first, marked);
 }
@@ -550,7 +589,7 @@ static void add_type_slots(struct slot_builder *b, uint32_t id, uint64_t offset,
 		add_slot(b, offset, SONDE_GO_SLOT_FUNC, 0);
 		break;
 	case SONDE_GO_KIND_STRUCT:
-		add_struct_slots(b, type, offset, depth + 1);
+		add_struct_slots(b, id, offset, depth + 1);
 		break;
 	case SONDE_GO_KIND_ARRAY: {
 		/* Its element is complete first, so that no type is written out twice. */
@@ -616,40 +655,18 @@ uint32_t sonde_go_types_composed(struct sonde_go_types *t, const char *name, uin
 }
 
 /* The field of a struct that covers offset: its name appended, its type returned, *offset made relative to it. 0: none. */
-static uint32_t enter_field(struct sonde_go_types *t, const struct sonde_go_type *type,
-	uint64_t *offset, struct sonde_buf *to)
+static uint32_t enter_field(
+	struct sonde_go_types *t, uint32_t id, uint64_t *offset, struct sonde_buf *to)
 {
-	const struct sonde_go *go = t->go;
-	if (type->runtime_addr) {
-		uint64_t fields = word_behind(t, type->runtime_addr, WORD_STRUCT_FIELDS);
-		uint64_t n = word_behind(t, type->runtime_addr, WORD_STRUCT_FIELDS + 1);
-		for (uint64_t i = 0; i < n && i < MAX_FIELDS; i++) {
-			uint64_t field = fields + i * 3 * go->word_bytes, name_addr, type_addr,
-				 start;
-			if (!sonde_go_read_word(go, field, &name_addr) ||
-				!sonde_go_read_word(go, field + go->word_bytes, &type_addr) ||
-				!sonde_go_read_word(go, field + 2 * go->word_bytes, &start))
-				return 0;
-			uint32_t id = sonde_go_types_runtime(t, type_addr);
-			if (*offset < start ||
-				*offset - start >= sonde_go_type_of(t, id)->size_bytes)
-				continue;
-			const char *name = name_at(t, name_addr);
-			sonde_buf_printf(to, ".%s", name ? name : "?");
-			*offset -= start;
-			return id;
-		}
-		return 0;
-	}
-	const struct sonde_dwarf_type *d = sonde_dwarf_type_bare(go->dwarf, type->dwarf_id);
-	for (size_t i = 0; d && i < d->n_members; i++) {
-		uint32_t id = sonde_go_types_dwarf(t, d->members[i].type);
-		uint64_t start = d->members[i].offset_bytes;
-		if (*offset < start || *offset - start >= sonde_go_type_of(t, id)->size_bytes)
+	struct sonde_go_members it = sonde_go_members_of(t, id);
+	struct sonde_go_member m;
+	while (sonde_go_members_next(&it, &m)) {
+		if (*offset < m.offset_bytes ||
+			*offset - m.offset_bytes >= sonde_go_type_of(t, m.type)->size_bytes)
 			continue;
-		sonde_buf_printf(to, ".%s", d->members[i].name);
-		*offset -= start;
-		return id;
+		sonde_buf_printf(to, ".%s", sonde_go_member_name(t, &m));
+		*offset -= m.offset_bytes;
+		return m.type;
 	}
 	return 0;
 }
@@ -662,7 +679,7 @@ void sonde_go_types_field(
 		const struct sonde_go_type *elem = sonde_go_type_of(t, type->elem);
 		uint32_t inner = 0;
 		if (type->kind == SONDE_GO_KIND_STRUCT) {
-			inner = enter_field(t, type, &offset, to);
+			inner = enter_field(t, id, &offset, to);
 		} else if (type->kind == SONDE_GO_KIND_ARRAY && elem->size_bytes &&
 			offset / elem->size_bytes < type->count) {
 			sonde_buf_printf(to, "[%" PRIu64 "]", offset / elem->size_bytes);

@@ -38,8 +38,13 @@ struct sonde_go_slot {
 enum sonde_go_kind {
 	SONDE_GO_KIND_INVALID,
 	SONDE_GO_KIND_BOOL,
+	SONDE_GO_KIND_INT = 2,
+	SONDE_GO_KIND_INT64 = 6,
 	SONDE_GO_KIND_UINT8 = 8,
 	SONDE_GO_KIND_UINTPTR = 12,
+	SONDE_GO_KIND_FLOAT32,
+	SONDE_GO_KIND_FLOAT64,
+	SONDE_GO_KIND_COMPLEX64,
 	SONDE_GO_KIND_COMPLEX128 = 16,
 	SONDE_GO_KIND_ARRAY = 17,
 	SONDE_GO_KIND_CHAN,
@@ -118,6 +123,26 @@ uint32_t sonde_go_types_pointer(struct sonde_go_types *t, uint32_t elem);
 
 /* The type of that name, as DWARF spells it; 0 = none. */
 uint32_t sonde_go_types_find(struct sonde_go_types *t, const char *name);
+
+/* A field of a struct. */
+struct sonde_go_member {
+	uint64_t offset_bytes;
+	uint32_t type;
+	const char *name; /* NULL: ask sonde_go_member_name() */
+	uint64_t name_addr;
+};
+
+/* A walk over the fields of a struct, in their order; none where the type is no struct or is damaged from there on. */
+struct sonde_go_members {
+	struct sonde_go_types *t; /* borrowed */
+	uint64_t fields, n, at, size_bytes;
+	const struct sonde_dwarf_type *dwarf; /* borrowed; NULL: from the descriptor */
+};
+struct sonde_go_members sonde_go_members_of(struct sonde_go_types *t, uint32_t id);
+bool sonde_go_members_next(struct sonde_go_members *it, struct sonde_go_member *ret);
+
+/* Its name, read from the target where the descriptor has it: a copy each time, alive as long as t. */
+const char *sonde_go_member_name(struct sonde_go_types *t, const struct sonde_go_member *m);
 
 /* A part of a record that no type describes: what a closure captured. */
 struct sonde_go_part {

@@ -307,7 +307,7 @@ static bool patch(const uint8_t *r, struct undo *undo)
 static void report(struct sonde_core_session *s, bool json)
 {
 	sonde_cleanup(sonde_buf) struct sonde_buf text = {0};
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 8; i++) {
 		sonde_cleanup(sonde_sink) struct sonde_sink *sink = NULL;
 		struct sonde_error *err = sonde_sink_open_memory(&text, &sink);
 		if (err) {
@@ -327,6 +327,20 @@ static void report(struct sonde_core_session *s, bool json)
 		} else if (i == 3) {
 			struct sonde_core_histogram_options o = {.by = json};
 			err = sonde_core_report_histogram(s, &o, &out);
+		} else if (i == 4) {
+			struct sonde_core_globals_options o = {0};
+			err = sonde_core_report_globals(s, &o, &out);
+		} else if (i == 5) {
+			struct sonde_core_objects_options o = {
+				.state = SONDE_CORE_OBJECTS_ALL, .type = "main", .limit = 100};
+			err = sonde_core_report_objects(s, &o, &out);
+		} else if (i == 6) {
+			/* Another one each time, as far as there are many. */
+			struct sonde_core_object_options o = {.addr = 0x400000};
+			if (s->heap && s->heap->n_spans)
+				o.addr = s->heap->spans[s->heap->n_allocated % s->heap->n_spans]
+						 .base;
+			err = sonde_core_report_object(s, &o, &out);
 		} else {
 			struct sonde_core_read_options o = {0};
 			o.addr = s->heap && s->heap->n_spans ? s->heap->spans[0].base : 0x400000;

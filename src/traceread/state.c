@@ -7,15 +7,9 @@
 
 /* --- id -> slot --- */
 
-/* Multiply-shift by a random odd number: a file cannot know which ids collide. */
-static uint32_t index_home(const struct sonde_trace_index *x, uint64_t id)
-{
-	return (uint32_t)((id * x->multiplier) >> x->shift);
-}
-
 static void index_put(struct sonde_trace_index *x, uint64_t id, uint32_t slot)
 {
-	uint32_t i = index_home(x, id);
+	uint32_t i = sonde_trace_index_home(x, id);
 	while (x->entries[i].slot != NO_SLOT)
 		i = (i + 1) & (x->cap - 1);
 	x->entries[i].tag = (uint32_t)id;
@@ -55,27 +49,11 @@ static bool index_reserve(struct sonde_trace_index *x, const void *items, size_t
 	return true;
 }
 
-#define INDEX_FIND(x, items, key)                                                                  \
-	({                                                                                         \
-		uint32_t found_ = NO_SLOT;                                                         \
-		if ((x)->cap) {                                                                    \
-			uint32_t i_ = index_home((x), (key));                                      \
-			for (; (x)->entries[i_].slot != NO_SLOT; i_ = (i_ + 1) & ((x)->cap - 1)) { \
-				if ((x)->entries[i_].tag == (uint32_t)(key) &&                     \
-					(items)[(x)->entries[i_].slot].id == (key)) {              \
-					found_ = (x)->entries[i_].slot;                            \
-					break;                                                     \
-				}                                                                  \
-			}                                                                          \
-		}                                                                                  \
-		found_;                                                                            \
-	})
-
 /* Take slot, which is there under id, out, and close the gap that it leaves in its run. */
 static void index_remove(struct sonde_trace_index *x, const void *items, size_t item_bytes,
 	uint64_t id, uint32_t slot)
 {
-	uint32_t mask = x->cap - 1, gap = index_home(x, id);
+	uint32_t mask = x->cap - 1, gap = sonde_trace_index_home(x, id);
 	while (x->entries[gap].slot != slot) {
 		if (x->entries[gap].slot == NO_SLOT)
 			return; /* it is not there */
@@ -85,7 +63,7 @@ static void index_remove(struct sonde_trace_index *x, const void *items, size_t 
 		uint64_t other;
 		memcpy(&other, (const char *)items + x->entries[i].slot * item_bytes,
 			sizeof(other));
-		uint32_t home = index_home(x, other);
+		uint32_t home = sonde_trace_index_home(x, other);
 		if (((i - home) & mask) < ((i - gap) & mask))
 			continue; /* its home lies behind the gap */
 		x->entries[gap] = x->entries[i];
@@ -108,26 +86,6 @@ void sonde_trace_state_deinit(struct sonde_trace_state *s)
 	free(s->m_index.entries);
 	free(s->task_index.entries);
 	*s = (struct sonde_trace_state){0};
-}
-
-uint32_t sonde_trace_state_find_g(const struct sonde_trace_state *s, uint64_t id)
-{
-	return INDEX_FIND(&s->g_index, s->gs.items, id);
-}
-
-uint32_t sonde_trace_state_find_p(const struct sonde_trace_state *s, uint64_t id)
-{
-	return INDEX_FIND(&s->p_index, s->ps.items, id);
-}
-
-uint32_t sonde_trace_state_find_m(const struct sonde_trace_state *s, uint64_t id)
-{
-	return INDEX_FIND(&s->m_index, s->ms.items, id);
-}
-
-uint32_t sonde_trace_state_find_task(const struct sonde_trace_state *s, uint64_t id)
-{
-	return INDEX_FIND(&s->task_index, s->tasks.items, id);
 }
 
 uint32_t sonde_trace_state_add_g(struct sonde_trace_state *s, uint64_t id)

@@ -93,11 +93,50 @@ enum sonde_trace_gc_status {
 void sonde_trace_state_deinit(struct sonde_trace_state *s);
 SONDE_DEFINE_CLEANUP_DEINIT(sonde_trace_state)
 
+/* Multiply-shift by a random odd number: a file cannot know which ids collide. */
+static inline uint32_t sonde_trace_index_home(const struct sonde_trace_index *x, uint64_t id)
+{
+	return (uint32_t)((id * x->multiplier) >> x->shift);
+}
+
+/* items: those that the slots are of. Inline: half of all events look one up. */
+#define SONDE_TRACE_INDEX_FIND(x, items, key)                                         \
+	({                                                                            \
+		uint32_t found_ = UINT32_MAX;                                         \
+		if ((x)->cap) {                                                       \
+			uint32_t i_ = sonde_trace_index_home((x), (key));             \
+			for (; (x)->entries[i_].slot != UINT32_MAX;                   \
+				i_ = (i_ + 1) & ((x)->cap - 1)) {                     \
+				if ((x)->entries[i_].tag == (uint32_t)(key) &&        \
+					(items)[(x)->entries[i_].slot].id == (key)) { \
+					found_ = (x)->entries[i_].slot;               \
+					break;                                        \
+				}                                                     \
+			}                                                             \
+		}                                                                     \
+		found_;                                                               \
+	})
+
 /* The slot of an id, or SONDE_TRACE_NO_SLOT (UINT32_MAX). */
-uint32_t sonde_trace_state_find_g(const struct sonde_trace_state *s, uint64_t id);
-uint32_t sonde_trace_state_find_p(const struct sonde_trace_state *s, uint64_t id);
-uint32_t sonde_trace_state_find_m(const struct sonde_trace_state *s, uint64_t id);
-uint32_t sonde_trace_state_find_task(const struct sonde_trace_state *s, uint64_t id);
+static inline uint32_t sonde_trace_state_find_g(const struct sonde_trace_state *s, uint64_t id)
+{
+	return SONDE_TRACE_INDEX_FIND(&s->g_index, s->gs.items, id);
+}
+
+static inline uint32_t sonde_trace_state_find_p(const struct sonde_trace_state *s, uint64_t id)
+{
+	return SONDE_TRACE_INDEX_FIND(&s->p_index, s->ps.items, id);
+}
+
+static inline uint32_t sonde_trace_state_find_m(const struct sonde_trace_state *s, uint64_t id)
+{
+	return SONDE_TRACE_INDEX_FIND(&s->m_index, s->ms.items, id);
+}
+
+static inline uint32_t sonde_trace_state_find_task(const struct sonde_trace_state *s, uint64_t id)
+{
+	return SONDE_TRACE_INDEX_FIND(&s->task_index, s->tasks.items, id);
+}
 
 /* Make one that is not there, zeroed but for its id (a thread: bound to nothing). UINT32_MAX when out of memory. */
 uint32_t sonde_trace_state_add_g(struct sonde_trace_state *s, uint64_t id);

@@ -192,17 +192,35 @@ static void heap_sort(struct sonde_trace_v2_heap *heap)
 	}
 }
 
-/* The event of place i was taken: on to the thread's next one. */
-static inline void move_on(struct sonde_trace_v2 *v, size_t i)
+/* The event of the top was taken: on to the thread's next one. */
+static inline void move_on_top(struct sonde_trace_v2 *v, struct sonde_trace_v2_cursor *c)
+{
+	if (sonde_unlikely(!next_event(v, c))) {
+		v->second_ns = INT64_MIN;
+		heap_remove(&v->heap, 0);
+		return;
+	}
+	struct sonde_trace_v2_place *heap = v->heap.items;
+	heap[0].ns = c->ns;
+	if (c->ns <= v->second_ns)
+		return; /* nothing below is earlier */
+	size_t n = v->heap.n;
+	sift_down(heap, n, 0);
+	v->second_ns = n < 2 ? INT64_MAX : n < 3 ? heap[1].ns : sonde_min(heap[1].ns, heap[2].ns);
+}
+
+/* The same for any place. */
+static void move_on(struct sonde_trace_v2 *v, size_t i)
 {
 	struct sonde_trace_v2_place *heap = v->heap.items;
 	struct sonde_trace_v2_cursor *c = &v->cursors.items[heap[i].cursor];
+	v->second_ns = INT64_MIN;
 	if (!next_event(v, c)) {
 		heap_remove(&v->heap, i);
 		return;
 	}
 	heap[i].ns = c->ns;
-	if (sonde_unlikely(i) && sift_up(heap, i) != i)
+	if (i && sift_up(heap, i) != i)
 		return;
 	sift_down(heap, v->heap.n, i);
 }
@@ -223,8 +241,16 @@ static inline bool decode_args(struct sonde_trace_v2_cursor *c, uint64_t args[SO
 	}
 	if (sonde_unlikely(n == NO_EVENT))
 		return false;
-	for (unsigned i = 0; i < n && p; i++)
-		p = sonde_trace_v2_varint(p, &args[i]);
+	if (n > 0) {
+		p = sonde_trace_v2_varint(p, &args[0]);
+		if (n > 1 && p) {
+			p = sonde_trace_v2_varint(p, &args[1]);
+			if (n > 2 && p)
+				p = sonde_trace_v2_varint(p, &args[2]);
+			if (n > 3 && p)
+				p = sonde_trace_v2_varint(p, &args[3]);
+		}
+	}
 	c->next = p;
 	return p;
 }
@@ -376,6 +402,7 @@ static void take_another(struct sonde_trace_v2 *v, enum sonde_trace_v2_step step
 	if (settle(v, 0, step))
 		return;
 	heap_sort(&v->heap);
+	v->second_ns = INT64_MIN;
 	for (size_t i = 1; i < v->heap.n; i++) {
 		step = advance(v, &cursors[v->heap.items[i].cursor], false);
 		if (step == SONDE_TRACE_V2_OK) {
@@ -395,7 +422,7 @@ static inline void take_event(struct sonde_trace_v2 *v)
 	struct sonde_trace_v2_cursor *c = &v->cursors.items[v->heap.items[0].cursor];
 	enum sonde_trace_v2_step step = advance(v, c, false);
 	if (sonde_likely(step == SONDE_TRACE_V2_OK))
-		move_on(v, 0);
+		move_on_top(v, c);
 	else
 		take_another(v, step);
 }
@@ -428,10 +455,17 @@ static void take_sync(struct sonde_trace_v2 *v, int64_t ns)
 	v->queue[0].args[0] = ++v->n_syncs;
 }
 
+static void note_sample(struct sonde_trace_v2 *v)
+{
+	v->sample_ns =
+		v->next_sample < v->samples.n ? v->samples.items[v->next_sample].ns : INT64_MAX;
+}
+
 static void take_sample(struct sonde_trace_v2 *v)
 {
 	const struct sonde_trace_state *s = &v->r->state;
 	const struct sonde_trace_v2_sample *sample = &v->samples.items[v->next_sample++];
+	note_sample(v);
 	blank_event(v, SONDE_TRACE_CPU_SAMPLE, sample->ns);
 	struct sonde_trace_event *e = &v->queue[0];
 	e->wire = SONDE_TRACE_CPU_SAMPLE;
@@ -463,6 +497,8 @@ static struct sonde_error *install(struct sonde_trace_v2 *v)
 			return &sonde_enomem;
 		sift_up(v->heap.items, v->heap.n - 1);
 	}
+	v->second_ns = INT64_MIN;
+	note_sample(v);
 	take_sync(v, sonde_trace_v2_to_ns(&v->clock, v->min_ticks));
 	return NULL;
 }
@@ -479,24 +515,43 @@ static void list_unknown(
 		sonde_trace_kind_name(e->kind), stack ? "stack" : "string", e->args[arg]);
 }
 
-static inline void check_ids(
+static void check_more_ids(
 	struct sonde_trace_v2 *v, const struct sonde_trace_event *e, unsigned bits)
 {
 	for (; bits; bits &= bits - 1) {
 		unsigned bit = (unsigned)__builtin_ctz(bits);
 		uint64_t id = e->args[bit & 3];
-		const struct sonde_trace_v2_table *t = bit & 4 ? &v->stacks : &v->strings;
-		if (id && !(id < t->n_dense && t->dense[id]) && !sonde_trace_v2_find(t, id))
+		if (id && !sonde_trace_v2_find(bit & 4 ? &v->stacks : &v->strings, id))
 			list_unknown(v, e, bit & 3, bit & 4);
 	}
 }
 
-static inline const struct sonde_trace_event *hand_out(struct sonde_trace_v2 *v)
+static inline bool is_dense(const struct sonde_trace_v2_table *t, uint64_t id)
+{
+	return id < t->n_dense && t->dense[id];
+}
+
+/* Most events name a stack or a string and a stack, which are there and dense. */
+static inline void check_ids(struct sonde_trace_v2 *v, const struct sonde_trace_event *e)
+{
+	unsigned bits = id_args[e->kind];
+	if (!bits)
+		return;
+	unsigned stacks = bits >> 4;
+	uint64_t stack = e->args[stacks ? __builtin_ctz(stacks) : 0];
+	if (sonde_likely((bits & 0xf) <= 1 && !(stacks & (stacks - 1)) &&
+		    (!stacks || is_dense(&v->stacks, stack)) &&
+		    (!(bits & 1) || is_dense(&v->strings, e->args[0]))))
+		return;
+	check_more_ids(v, e, bits);
+}
+
+static inline const struct sonde_trace_event *hand_out(
+	struct sonde_trace_v2 *v, struct sonde_trace_event *e)
 {
 	struct sonde_trace_reader *r = v->r;
-	struct sonde_trace_event *e = &v->queue[v->next_queued++];
 	int64_t last = r->last_ns == INT64_MIN ? 0 : r->last_ns;
-	check_ids(v, e, id_args[e->kind]);
+	check_ids(v, e);
 	if (e->ns <= last) {
 		int64_t ns = last == INT64_MAX ? last : last + 1;
 		if (e->ns < last && !(e->flags & SONDE_TRACE_MADE)) {
@@ -517,19 +572,26 @@ static inline const struct sonde_trace_event *hand_out(struct sonde_trace_v2 *v)
 static struct sonde_error *next(struct sonde_trace_reader *r, const struct sonde_trace_event **ret)
 {
 	struct sonde_trace_v2 *v = r->impl;
+	/* The usual way, without the queue. */
+	if (sonde_likely(v->next_queued == v->n_queued && v->heap.n &&
+		    v->heap.items[0].ns <= v->sample_ns)) {
+		take_event(v);
+		if (sonde_unlikely(v->no_memory))
+			return &sonde_enomem;
+		if (sonde_likely(v->n_queued == 1)) {
+			v->next_queued = 1;
+			*ret = hand_out(v, &v->queue[0]);
+			return NULL;
+		}
+	}
 	while (v->next_queued == v->n_queued) {
-		bool have_sample = v->next_sample < v->samples.n;
-		if (sonde_likely(v->heap.n && !have_sample)) {
+		/* A sample goes before an event of a later time. */
+		if (sonde_likely(v->heap.n && v->heap.items[0].ns <= v->sample_ns)) {
 			take_event(v);
 			if (sonde_unlikely(v->no_memory))
 				return &sonde_enomem;
-		} else if (have_sample &&
-			(!v->heap.n || v->samples.items[v->next_sample].ns < v->heap.items[0].ns)) {
+		} else if (v->next_sample < v->samples.n) {
 			take_sample(v);
-		} else if (v->heap.n) {
-			take_event(v);
-			if (v->no_memory)
-				return &sonde_enomem;
 		} else if (v->ended) {
 			*ret = NULL;
 			return NULL;
@@ -545,7 +607,7 @@ static struct sonde_error *next(struct sonde_trace_reader *r, const struct sonde
 			take_sync(v, r->last_ns);
 		}
 	}
-	*ret = hand_out(v);
+	*ret = hand_out(v, &v->queue[v->next_queued++]);
 	return NULL;
 }
 

@@ -168,7 +168,7 @@ static void force_free_p(const struct sonde_trace_v2_try *x, uint32_t slot)
 			other->p_slot = NO_SLOT;
 }
 
-static void bind_g(const struct sonde_trace_v2_try *x, uint32_t slot)
+static inline void bind_g(const struct sonde_trace_v2_try *x, uint32_t slot)
 {
 	if (sonde_unlikely(x->force))
 		force_free_g(x, slot);

@@ -34,6 +34,12 @@ static const struct sonde_column helper_columns[] = {
 	{"entry", "ENTRY", .may_cut = true},
 };
 
+static const struct sonde_column utilisation_columns[] = {
+	{"window_ns", "WINDOW", .right = true},
+	{"least", "LEAST", .right = true},
+	{"begin_ns", "BEGIN", .right = true},
+};
+
 static const char *name_of(const struct sonde_trace_reader *reader, uint32_t interned)
 {
 	return interned ? sonde_trace_interned(reader, interned) : NULL;
@@ -127,6 +133,25 @@ static void report_help(struct sonde_report *out, const struct sonde_trace_reade
 	sonde_report_table_end(out);
 }
 
+static void report_utilisation(struct sonde_report *out, const struct sonde_trace_mutator *m)
+{
+	static const uint64_t windows_ns[] = {1000000, 10000000, 100000000, 1000000000};
+	enum { WHOLE = 1000000 }; /* as exact as a share is told */
+	sonde_report_table_begin(out, "utilisation",
+		"the program's own share of the processors, the least in any window:",
+		utilisation_columns, SONDE_ARRAY_LEN(utilisation_columns));
+	for (size_t i = 0; i < SONDE_ARRAY_LEN(windows_ns); i++) {
+		double least;
+		int64_t begin_ns;
+		bool told = sonde_trace_mutator_least(m, windows_ns[i], &least, &begin_ns);
+		sonde_report_row(out, sonde_value_ns(windows_ns[i]),
+			told ? sonde_value_share((uint64_t)(least * WHOLE + 0.5), WHOLE)
+			     : sonde_value_none(),
+			told ? sonde_value_signed(begin_ns) : sonde_value_none());
+	}
+	sonde_report_table_end(out);
+}
+
 struct sonde_error *sonde_trace_report_gc(const char *path,
 	const struct sonde_trace_reader_options *reader_options,
 	const struct sonde_trace_gc_options *options, struct sonde_report *out)
@@ -170,6 +195,8 @@ struct sonde_error *sonde_trace_report_gc(const char *path,
 	sonde_report_field(out, "reclaimed_bytes", "reclaimed", sonde_value_bytes(gc.reclaimed));
 	sonde_report_blank(out);
 	report_pauses(out, reader, &gc);
+	sonde_report_blank(out);
+	report_utilisation(out, &gc.mutator);
 	sonde_report_blank(out);
 	report_help(out, reader, &gc);
 	sonde_report_blank(out);

@@ -16,6 +16,7 @@ void sonde_trace_gc_deinit(struct sonde_trace_gc *gc)
 	sonde_trace_pauses_deinit(&gc->worst);
 	sonde_trace_latency_deinit(&gc->pauses);
 	sonde_trace_goroutines_deinit(&gc->goroutines);
+	sonde_trace_mutator_deinit(&gc->mutator);
 }
 
 /* --- cycles --- */
@@ -95,7 +96,8 @@ static bool end_pause(struct sonde_trace_gc *gc, int64_t ns)
 bool sonde_trace_gc_add(struct sonde_trace_gc *gc, struct sonde_trace_reader *reader,
 	const struct sonde_trace_event *e)
 {
-	if (!sonde_trace_goroutines_add(&gc->goroutines, reader, e))
+	if (!sonde_trace_goroutines_add(&gc->goroutines, reader, e) ||
+		!sonde_trace_mutator_add(&gc->mutator, reader, e))
 		return false;
 	gc->first_ns = sonde_min(gc->first_ns, e->ns);
 	gc->last_ns = e->ns;

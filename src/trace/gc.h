@@ -5,6 +5,7 @@
 #pragma once
 #include "trace/goroutines.h"
 #include "trace/latency.h"
+#include "trace/mutator.h"
 
 struct sonde_trace_gc_cycle {
 	int64_t begin_ns, end_ns; /* of the mark phase; INT64_MIN, INT64_MAX: outside the trace */
@@ -39,6 +40,7 @@ struct sonde_trace_gc {
 	uint64_t n_open_pauses; /* begun and not ended in the trace: left out */
 	int64_t first_ns, last_ns;
 	struct sonde_trace_goroutines goroutines; /* by entry function: assist_ns, sweep_ns */
+	struct sonde_trace_mutator mutator;
 
 	size_t n_worst;
 	bool in_cycle, has_heap, has_goal, in_pause;

@@ -46,7 +46,7 @@ struct sonde_trace_event {
 	uint8_t wire; /* the type as the file has it; 0 where SONDE_TRACE_MADE */
 	uint8_t flags; /* enum sonde_trace_event_flag */
 	uint8_t g_before,
-		g_after; /* of subject_g, enum sonde_trace_g_status; NONE both: no subject */
+		g_after; /* of subject_g, enum sonde_trace_g_status; NONE both: not about its status */
 	uint8_t p_before,
 		p_after; /* of subject_p, enum sonde_trace_p_status; NONE both: no subject */
 	uint32_t generation; /* 1, 2, ... in the order read; 1 always before 1.22 */

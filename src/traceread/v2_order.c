@@ -824,6 +824,8 @@ static enum sonde_trace_v2_step go_range_active(const struct sonde_trace_v2_try 
 	NEED(open != first, "%s: goroutine %" PRIu64 " is %s a mark assist",
 		sonde_trace_kind_name(x->e->kind), g->id, open ? "in" : "not in");
 	g->ranges |= SONDE_TRACE_RANGE_MARK_ASSIST;
+	x->e->subject_g = g->id;
+	x->e->subject_g_slot = slot;
 	return SONDE_TRACE_V2_OK;
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """annotations.py SONDE ORACLE TRACE...: every user region and task as sonde and as Go's summarizer have them, to the ns; collections
 and pauses against the dump of events. Prints a result a trace and kind."""
+import bisect
 import collections
 import json
 import os
@@ -20,6 +21,35 @@ def result(name, ours, theirs):
     for what, rows in ("sonde", only_ours), ("Go", only_theirs):
         for row in list(rows)[:3]:
             print(f"# only {what}: {row}")
+
+
+def least_utilisation(changes, end, window):
+    """The least mean of a step function over windows of that length, by trying every place where an edge meets a change."""
+    times, sums = [t for t, _ in changes], [0.0]
+    for (t, util), (after, _) in zip(changes, changes[1:]):
+        sums.append(sums[-1] + util * (after - t))
+
+    def until(t):
+        i = bisect.bisect_right(times, t) - 1
+        return sums[i] + changes[i][1] * (t - times[i])
+
+    window = min(window, end - times[0])
+    places = [p for t in times + [end] for p in (t, t - window) if times[0] <= p <= end - window]
+    return min((until(p + window) - until(p)) / window for p in places)
+
+
+def utilisation(name, sonde, trace, lines):
+    """From Go's changes, whose last one is the end."""
+    changes = [(int(f[1]), float(f[2])) for f in lines if f[0] == "util"]
+    # Go's reader of traces before 1.22 has its own times, and no processors before the first stop of the world.
+    if len(changes) < 2 or trace.find("/v1/") >= 0:
+        return
+    bad = []
+    for row in report(sonde, "gc", "--json", trace)["utilisation"]:
+        want = least_utilisation(changes[:-1], changes[-1][0], row["window_ns"])
+        if row["least"] is None or abs(row["least"] - want) > 2e-6:
+            bad.append(f"# least of {row['window_ns']} ns: {row['least']}, by Go's changes {want:.6f}")
+    print("\n".join([f"{'not ok' if bad else 'ok'} {name}: utilisation", *bad]))
 
 
 def main():
@@ -57,6 +87,8 @@ def main():
             ours[t["task"], t["type"] or "", t["parent"] or 0, -1 if t["begin_ns"] is None else t["begin_ns"],
                  -1 if t["end_ns"] is None else t["end_ns"], t["regions"], t["logs"]] += 1
         result(f"{name}: tasks", ours, theirs)
+
+        utilisation(name, sonde, trace, lines)
 
         # run_trace.sh compares the dump of events with Go's reader.
         begun, pauses, cycles, cycle = None, collections.Counter(), collections.Counter(), None

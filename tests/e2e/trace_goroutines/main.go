@@ -2,7 +2,7 @@
 // goroutine. Built into Go's tree by an overlay, as cmd/sondegoroutines:
 //
 //	sondegoroutines FILE    a line a goroutine: id, name, nanoseconds; then "block id reason ns", "bare id ns"; a line a
-//	                        region and a task
+//	                        region, a task and a change of mutator utilisation
 //
 // bare: how long a goroutine that was in a system call without a processor before the trace stayed in it from the first
 // event that names it on. The summarizer counts this as time with a processor, though nothing gave it one.
@@ -26,6 +26,7 @@ func main() {
 	defer out.Flush()
 	r, err := trace.NewReader(bufio.NewReaderSize(f, 1<<20))
 	s := trace.NewSummarizer()
+	var events []trace.Event
 	bareSince := map[trace.GoID]trace.Time{}
 	bare := map[trace.GoID]int64{}
 	var last trace.Time
@@ -33,6 +34,7 @@ func main() {
 		var e trace.Event
 		if e, err = r.ReadEvent(); err == nil {
 			s.Event(&e)
+			events = append(events, e)
 			last = e.Time()
 			if e.Kind() != trace.EventStateTransition || e.StateTransition().Resource.Kind != trace.ResourceGoroutine {
 				continue
@@ -52,6 +54,11 @@ func main() {
 	if err != io.EOF {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	if util := trace.MutatorUtilizationV2(events, trace.UtilSTW|trace.UtilBackground|trace.UtilAssist); len(util) > 0 {
+		for _, u := range util[0] {
+			fmt.Fprintf(out, "util\t%d\t%.12f\n", u.Time, u.Util)
+		}
 	}
 	for id, since := range bareSince {
 		bare[id] = int64(last - since)

@@ -77,6 +77,7 @@ extern const struct sonde_command sonde_command_trace_goroutines;
 extern const struct sonde_command sonde_command_trace_overview;
 extern const struct sonde_command sonde_command_trace_pprof;
 extern const struct sonde_command sonde_command_trace_regions;
+extern const struct sonde_command sonde_command_trace_repair;
 extern const struct sonde_command sonde_command_trace_sched;
 extern const struct sonde_command sonde_command_trace_stacks;
 extern const struct sonde_command sonde_command_trace_tasks;

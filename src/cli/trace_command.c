@@ -68,6 +68,7 @@ struct sonde_error *sonde_trace_command_window(
 static const struct sonde_command *const commands[] = {
 	&sonde_command_trace_overview,
 	&sonde_command_trace_check,
+	&sonde_command_trace_repair,
 	&sonde_command_trace_goroutines,
 	&sonde_command_trace_sched,
 	&sonde_command_trace_blocking,

@@ -227,7 +227,7 @@ static bool is_set(const char *variable)
 
 static bool to_stdout(const struct sonde_ui *ui)
 {
-	return !ui->options->output || !strcmp(ui->options->output, "-");
+	return ui->report_to_stdout || !ui->options->output || !strcmp(ui->options->output, "-");
 }
 
 static bool wants_color(const struct sonde_ui *ui)

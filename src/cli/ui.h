@@ -34,6 +34,7 @@ struct sonde_ui {
 	/* ui.c's. */
 	struct sonde_sink *sink;
 	struct sonde_report report;
+	bool report_to_stdout; /* the command writes -o itself */
 	bool report_open, out_is_tty, err_is_tty, paged, progress_shown;
 	pid_t pager; /* or the reader */
 	int reader_status; /* of waitpid() */

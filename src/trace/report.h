@@ -48,6 +48,10 @@ struct sonde_error *sonde_trace_report_goroutines(const char *path,
 	const struct sonde_trace_reader_options *reader_options,
 	const struct sonde_trace_goroutines_options *options, struct sonde_report *out) SONDE_CHECK;
 
+/* Write the trace repaired to the file `to`, and say what was done. */
+struct sonde_error *sonde_trace_report_repair(const char *path, const char *to,
+	const struct sonde_trace_reader_options *options, struct sonde_report *out) SONDE_CHECK;
+
 struct sonde_error *sonde_trace_report_overview(const char *path,
 	const struct sonde_trace_reader_options *options, struct sonde_report *out) SONDE_CHECK;
 

@@ -1,4 +1,4 @@
-/* src/traceread/internal.h: what the readers of both format families and reader.c share. Only for traceread/. */
+/* src/traceread/internal.h: what the readers of both format families and reader.c share. Only for traceread/ and trace/repair.c. */
 #pragma once
 #include "base/strtab.h"
 #include "traceread/state.h"

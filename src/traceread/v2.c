@@ -61,6 +61,7 @@ static void v2_free(struct sonde_trace_reader *r)
 	sonde_trace_v2_cursors_deinit(&v->cursors);
 	sonde_trace_v2_heap_deinit(&v->heap);
 	sonde_trace_v2_samples_deinit(&v->samples);
+	sonde_trace_v2_experiments_deinit(&v->experiments);
 	sonde_u32_map_deinit(&v->cursor_of_m);
 	table_deinit(&v->strings);
 	table_deinit(&v->stacks);
@@ -597,6 +598,8 @@ static struct sonde_error *next(struct sonde_trace_reader *r, const struct sonde
 			return NULL;
 		} else {
 			bool more;
+			if (v->leave)
+				SONDE_TRY(v->leave(v->leave_ctx));
 			SONDE_TRY(sonde_trace_v2_load(v, &more));
 			if (more) {
 				SONDE_TRY(install(v));

@@ -1,4 +1,4 @@
-/* src/traceread/v2.h: the formats from 1.22 on: one generation in memory at a time. Only for traceread/v2*. */
+/* src/traceread/v2.h: the formats from 1.22 on: one generation in memory at a time. Only for traceread/v2* and trace/repair.c. */
 #pragma once
 #include <string.h>
 #include "base/map.h"
@@ -30,6 +30,14 @@ struct sonde_trace_v2_table {
 	size_t dense_cap;
 	struct sonde_u32_map sparse; /* index by id, where they are not */
 };
+
+/* An experiment's batch: its bytes are only the experiment's to read. */
+struct sonde_trace_v2_experiment {
+	uint64_t offset, m; /* of its first byte behind the head */
+	uint32_t size;
+	uint8_t experiment;
+};
+SONDE_DEFINE_VEC(sonde_trace_v2_experiments, struct sonde_trace_v2_experiment)
 
 struct sonde_trace_v2_sample {
 	int64_t ns;
@@ -100,6 +108,9 @@ struct sonde_trace_v2 {
 	int64_t sample_ns; /* of the next CPU sample; INT64_MAX: there is none */
 	struct sonde_trace_v2_table strings, stacks;
 	struct sonde_trace_v2_samples samples;
+	struct sonde_trace_v2_experiments experiments;
+	uint64_t gen_start; /* of the generation's bytes; they end at offset */
+	bool have_end; /* its end mark, or a following generation */
 	size_t next_sample;
 	bool has_frequency, has_clock;
 	struct sonde_trace_v2_clock clock;
@@ -111,6 +122,9 @@ struct sonde_trace_v2 {
 	struct sonde_trace_v2_try try;
 	uint64_t offset_of_null; /* a pointer into the window + this = an offset in the file */
 	uint64_t n_syncs;
+	/* Called when all events of a generation were handed out and its bytes are still there; NULL = not. */
+	struct sonde_error *(*leave)(void *ctx);
+	void *leave_ctx;
 	bool no_memory; /* found out on the way; the next call fails */
 	uint32_t stw_kind; /* of the stop of the world that is open, interned */
 	struct sonde_trace_m nobody; /* stands for the thread of events that have none */

@@ -286,7 +286,11 @@ static bool add_batch(
 	if (head->experiment) {
 		DAMAGE(v, EXPERIMENT, offset, head->m, b.end - b.p, "experiment %u: %u bytes",
 			head->experiment, head->size);
-		return true;
+		struct sonde_trace_v2_experiment e = {.offset = offset,
+			.m = head->m,
+			.size = (uint32_t)(b.end - b.p),
+			.experiment = head->experiment};
+		return sonde_trace_v2_experiments_push(&v->experiments, e);
 	}
 	uint8_t first = b.p < b.end ? *b.p : 0;
 	if (first == SONDE_TRACE_STRINGS)
@@ -637,6 +641,8 @@ static struct sonde_error *finish(struct loading *l)
 	struct sonde_trace_v2 *v = l->v;
 	struct sonde_trace_info *info = &v->r->info;
 	info->n_generations++;
+	v->gen_start = l->start;
+	v->have_end = l->have_end;
 	if (!v->first_gen)
 		v->first_gen = l->gen;
 	v->gen = l->gen;
@@ -659,7 +665,7 @@ static struct sonde_error *finish(struct loading *l)
 
 void sonde_trace_v2_unload(struct sonde_trace_v2 *v)
 {
-	v->batches.n = v->cursors.n = v->heap.n = v->samples.n = 0;
+	v->batches.n = v->cursors.n = v->heap.n = v->samples.n = v->experiments.n = 0;
 	v->next_sample = 0;
 	sonde_u32_map_deinit(&v->cursor_of_m);
 	table_clear(&v->strings);

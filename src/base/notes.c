@@ -43,26 +43,41 @@ void sonde_notes_merge(struct sonde_notes *to, const struct sonde_notes *from)
 	to->n_lost += from->n_lost;
 }
 
-void sonde_notes_add(
-	struct sonde_notes *notes, const char *kind, uint64_t amount, const char *fmt, ...)
+static void add(struct sonde_notes *notes, const char *kind, uint64_t n, uint64_t amount,
+	const char *fmt, va_list args)
 {
-	if (!notes)
+	if (!notes || !n)
 		return;
 	struct sonde_note_entry *e = entry_of(notes, kind);
 	if (!e) {
-		notes->n_lost++;
+		notes->n_lost += n;
 		return;
 	}
 	if (!e->count) {
 		char place[512];
-		va_list args;
-		va_start(args, fmt);
 		vsnprintf(place, sizeof(place), fmt, args);
-		va_end(args);
 		e->first = sonde_arena_strdup(&notes->arena, place);
 	}
-	e->count++;
+	e->count += n;
 	e->amount += amount;
+}
+
+void sonde_notes_add(
+	struct sonde_notes *notes, const char *kind, uint64_t amount, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	add(notes, kind, 1, amount, fmt, args);
+	va_end(args);
+}
+
+void sonde_notes_add_n(
+	struct sonde_notes *notes, const char *kind, uint64_t n, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	add(notes, kind, n, 0, fmt, args);
+	va_end(args);
 }
 
 void sonde_notes_log(const struct sonde_notes *notes, const struct sonde_log *log)

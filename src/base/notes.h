@@ -34,5 +34,9 @@ void sonde_notes_merge(struct sonde_notes *to, const struct sonde_notes *from);
 void sonde_notes_add(struct sonde_notes *notes, const char *kind, uint64_t amount, const char *fmt,
 	...) __attribute__((format(printf, 4, 5)));
 
+/* Count n of kind at once, without an amount; none where n is 0. */
+void sonde_notes_add_n(struct sonde_notes *notes, const char *kind, uint64_t n, const char *fmt,
+	...) __attribute__((format(printf, 4, 5)));
+
 /* Each kind as a warning, where there is no report that they could end. Either may be NULL. */
 void sonde_notes_log(const struct sonde_notes *notes, const struct sonde_log *log);

@@ -10,7 +10,7 @@ struct sched_options {
 
 static const struct sonde_option rows[] = {
 	{"top", 'n', INTO(U64, top), "N", "the first N entry functions only"},
-	{"worst", 0, INTO(U64, worst), "N", "the N longest waits one by one (5)",
+	{"worst", 0, INTO(U64, worst), "N", "the N longest waits one by one (5; at most 10,000)",
 		SONDE_OPTION_GIVEN(struct sched_options, sched.has_worst)},
 	{"stacks", 's', INTO(FLAG, stacks), NULL, "with the stacks of what made these runnable"},
 };
@@ -25,6 +25,9 @@ static struct sonde_error *run(
 	const struct sched_options *o = options;
 	struct sonde_trace_reader_options reader = sonde_trace_command_reader(ui, &o->trace);
 	struct sonde_report *report;
+	if (o->sched.has_worst && o->sched.worst > SONDE_TRACE_SCHED_MAX_WORST)
+		return sonde_error_new(
+			SONDE_USAGE, "--worst: at most %d are kept", SONDE_TRACE_SCHED_MAX_WORST);
 	SONDE_TRY(sonde_ui_open_report(ui, &report));
 	return sonde_trace_report_sched(operands->items[0], &reader, &o->sched, report);
 }
@@ -37,7 +40,8 @@ const struct sonde_command sonde_command_trace_sched = {
 	.details = "From runnable to running, by the function that a goroutine began with. "
 		   "Percentiles are at most 3.2% too high; sums and the longest are exact. Of the "
 		   "longest waits: what made the goroutine runnable, how many processors were idle "
-		   "then, and what ran meanwhile on the processor that it ran on in the end.",
+		   "then, and what ran, or held it in a system call, meanwhile on the processor "
+		   "that it ran on in the end.",
 	.example = "sonde trace sched --worst 10 trace.out",
 	.tables = tables,
 	.options_bytes = sizeof(struct sched_options),

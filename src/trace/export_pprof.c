@@ -345,8 +345,7 @@ struct sonde_error *sonde_trace_write_pprof(const char *path,
 		sonde_notes_add(notes,
 			"a trace does not say how often samples were taken: 100 a second assumed",
 			0, "%s", path);
-	if (p.n_stackless)
-		sonde_notes_add(notes, "CPU samples without a stack", p.n_stackless, "%s", path);
+	sonde_notes_add_n(notes, "CPU samples without a stack", p.n_stackless, "%s", path);
 	if (!p.n_samples)
 		sonde_notes_add(notes, "the profile is empty: nothing of its kind is in the trace",
 			0, "%s", path);

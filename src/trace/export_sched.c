@@ -52,10 +52,12 @@ static void report_behind(struct sonde_report *out, const struct sonde_trace_rea
 		sonde_report_field(out, "ns", NULL, sonde_value_ns(b->ns));
 		sonde_report_field(out, "goroutine", NULL, sonde_value_count(b->g));
 		sonde_report_field(out, "entry", NULL, sonde_value_text(entry));
+		sonde_report_field(out, "in_syscall", NULL, sonde_value_bool(b->in_syscall));
 		sonde_report_item_end(out);
 		sonde_report_line(out,
-			"    processor %" PRIu64 " ran goroutine %" PRIu64 " for %s (%s)", w->p,
-			b->g, sonde_text_ns(ns, b->ns), entry ? entry : "?");
+			"    processor %" PRIu64 " %s goroutine %" PRIu64 " for %s (%s)", w->p,
+			b->in_syscall ? "was held by a system call of" : "ran", b->g,
+			sonde_text_ns(ns, b->ns), entry ? entry : "?");
 	}
 	sonde_report_list_end(out);
 	sonde_report_field(out, "others_ns", NULL, sonde_value_ns(w->other_ns));
@@ -117,8 +119,9 @@ struct sonde_error *sonde_trace_report_sched(const char *path,
 	sonde_cleanup(sonde_notes) struct sonde_notes notes = {0};
 	const struct sonde_trace_event *e;
 	struct sonde_value values[N_COLUMNS];
-	sonde_trace_sched_init(
-		&s, (size_t)sonde_min(options->has_worst ? options->worst : 5, UINT64_C(10000)));
+	sonde_trace_sched_init(&s,
+		(size_t)sonde_min(options->has_worst ? options->worst : 5,
+			(uint64_t)SONDE_TRACE_SCHED_MAX_WORST));
 	SONDE_TRY(sonde_trace_reader_open(path, reader_options, &reader));
 	for (;;) {
 		SONDE_TRY(sonde_trace_reader_next(reader, &e));
@@ -129,11 +132,10 @@ struct sonde_error *sonde_trace_report_sched(const char *path,
 	}
 	sonde_trace_sched_finish(&s);
 	sonde_trace_reader_add_notes(reader, &notes);
-	if (s.n_unknown)
-		sonde_notes_add(&notes,
-			"goroutines were runnable before the trace began: since when is not known, "
-			"left out",
-			s.n_unknown, "%" PRIu64 " of them", s.n_unknown);
+	sonde_notes_add_n(&notes,
+		"goroutines were runnable before the trace began: since when is not known, left "
+		"out",
+		s.n_unknown, "%s", path);
 	sonde_report_begin(out, "trace.sched", 1);
 	sonde_report_field(out, "unknown", NULL, sonde_value_count(s.n_unknown));
 	sonde_report_field(out, "unfinished", s.n_unfinished ? "runnable at the end" : NULL,

@@ -95,10 +95,12 @@ struct sonde_error *sonde_trace_report_blocking(const char *path,
 	const struct sonde_trace_reader_options *reader_options,
 	const struct sonde_trace_blocking_options *options, struct sonde_report *out) SONDE_CHECK;
 
+enum { SONDE_TRACE_SCHED_MAX_WORST = 10000 };
+
 struct sonde_trace_sched_options {
 	uint64_t top; /* rows, 0 = all */
 	bool has_worst;
-	uint64_t worst; /* of the longest waits, at most 10,000; 5 where has_worst is not set */
+	uint64_t worst; /* of the longest waits, at most MAX_WORST; 5 where has_worst is not set */
 	bool stacks; /* of what made the worst runnable */
 };
 

@@ -23,12 +23,15 @@ void sonde_trace_sched_deinit(struct sonde_trace_sched *s)
 
 /* --- what runs on processors --- */
 
-static bool have_slots(struct sonde_trace_sched *s, uint32_t g, uint32_t p)
+static bool have_slots(struct sonde_trace_sched *s, uint32_t g, uint32_t p, uint32_t subject_p)
 {
+	uint32_t last_p = p;
+	if (p == SONDE_TRACE_NO_SLOT || (subject_p != SONDE_TRACE_NO_SLOT && subject_p > p))
+		last_p = subject_p;
 	while (g != SONDE_TRACE_NO_SLOT && s->gs.n <= g)
 		if (!sonde_trace_sched_goroutines_add(&s->gs))
 			return false;
-	while (p != SONDE_TRACE_NO_SLOT && s->ps.n <= p)
+	while (last_p != SONDE_TRACE_NO_SLOT && s->ps.n <= last_p)
 		if (!sonde_trace_processors_add(&s->ps))
 			return false;
 	return true;
@@ -39,28 +42,35 @@ static struct sonde_trace_run *last_run(struct sonde_trace_processor *p)
 	return p->n ? &p->runs[(p->n - 1) % SONDE_TRACE_SCHED_RUNS] : NULL;
 }
 
-/* The goroutine of the event begins or ends to run on its processor. */
+static void end_run(struct sonde_trace_processor *p, int64_t ns)
+{
+	struct sonde_trace_run *last = last_run(p);
+	if (last && last->to_ns == INT64_MAX)
+		last->to_ns = ns;
+}
+
+/* The goroutine of the event begins or ends to run on its processor, or keeps it in a system call. */
 static void note_run(struct sonde_trace_sched *s, const struct sonde_trace_event *e)
 {
 	if (e->p_slot == SONDE_TRACE_NO_SLOT)
 		return;
 	struct sonde_trace_processor *p = &s->ps.items[e->p_slot];
-	struct sonde_trace_run *last = last_run(p);
-	if (last && last->to_ns == INT64_MAX)
-		last->to_ns = e->ns;
-	if (e->g_after != SONDE_TRACE_G_RUNNING)
+	bool in_syscall = e->g_after == SONDE_TRACE_G_SYSCALL &&
+		e->p_after == SONDE_TRACE_P_SYSCALL && e->subject_p_slot == e->p_slot;
+	end_run(p, e->ns);
+	if (e->g_after != SONDE_TRACE_G_RUNNING && !in_syscall)
 		return;
 	p->runs[p->n++ % SONDE_TRACE_SCHED_RUNS] = (struct sonde_trace_run){
-		e->subject_g, e->ns, INT64_MAX, s->gs.items[e->subject_g_slot].entry};
+		e->subject_g, e->ns, INT64_MAX, s->gs.items[e->subject_g_slot].entry, in_syscall};
 }
 
 /* --- one wait --- */
 
 static void note_behind(struct sonde_trace_worst *w, const struct sonde_trace_run *run, uint64_t ns)
 {
-	struct sonde_trace_behind new = {run->g, ns, run->entry};
+	struct sonde_trace_behind new = {run->g, ns, run->entry, run->in_syscall};
 	for (uint32_t i = 0; i < w->n_behind; i++)
-		if (w->behind[i].g == run->g) {
+		if (w->behind[i].g == run->g && w->behind[i].in_syscall == run->in_syscall) {
 			w->behind[i].ns += ns;
 			for (; i && w->behind[i].ns > w->behind[i - 1].ns; i--) {
 				struct sonde_trace_behind swap = w->behind[i];
@@ -113,11 +123,8 @@ static bool keep_worst(struct sonde_trace_sched *s, const struct sonde_trace_wai
 	if (!s->n_worst)
 		return true;
 	if (s->worst.n == s->n_worst) {
-		/* The least of them gives way: there are few. */
-		at = 0;
-		for (size_t i = 1; i < s->worst.n; i++)
-			if (s->worst.items[i].ns < s->worst.items[at].ns)
-				at = i;
+		/* The least of them gives way. */
+		at = s->least;
 		if (ns <= s->worst.items[at].ns)
 			return true;
 	} else if (!sonde_trace_worst_vec_add(&s->worst)) {
@@ -129,6 +136,11 @@ static bool keep_worst(struct sonde_trace_sched *s, const struct sonde_trace_wai
 		.wait = *wait, .ns = ns, .p = e->p, .entry = g->entry, .idle = g->idle};
 	if (e->p_slot != SONDE_TRACE_NO_SLOT)
 		look_behind(&s->ps.items[e->p_slot], w);
+	/* It is looked for where one was put in only: that gets rare. */
+	s->least = 0;
+	for (size_t i = 1; s->worst.n == s->n_worst && i < s->worst.n; i++)
+		if (s->worst.items[i].ns < s->worst.items[s->least].ns)
+			s->least = i;
 	return true;
 }
 
@@ -173,8 +185,12 @@ bool sonde_trace_sched_add(struct sonde_trace_sched *s, struct sonde_trace_reade
 			s->n_idle--;
 		s->n_idle += e->p_after == SONDE_TRACE_P_IDLE;
 	}
-	if (!have_slots(s, e->subject_g_slot, e->p_slot))
+	if (!have_slots(s, e->subject_g_slot, e->p_slot, e->subject_p_slot))
 		return false;
+	/* Taken away from a system call, or given up. */
+	if (e->p_before != e->p_after && e->subject_p_slot != SONDE_TRACE_NO_SLOT &&
+		(e->p_before == SONDE_TRACE_P_SYSCALL || e->p_after == SONDE_TRACE_P_IDLE))
+		end_run(&s->ps.items[e->subject_p_slot], e->ns);
 	if (e->subject_g_slot != SONDE_TRACE_NO_SLOT && (e->g_before | e->g_after)) {
 		struct sonde_trace_sched_goroutine *g = &s->gs.items[e->subject_g_slot];
 		if (g->id != e->subject_g || e->g_before == SONDE_TRACE_G_NONE)

@@ -1,18 +1,19 @@
 /*
  * src/trace/sched.h: how long goroutines that could run did not: from runnable to running. 88 bytes a goroutine that lives,
- * 15 KB at most an entry function, 600 bytes a processor.
+ * 15 KB at most an entry function, 1 KB a processor.
  */
 #pragma once
 #include "trace/latency.h"
 #include "trace/waits.h"
 
-enum { SONDE_TRACE_SCHED_RUNS = 16 }; /* that are remembered of a processor */
+enum { SONDE_TRACE_SCHED_RUNS = 32 }; /* that are remembered of a processor */
 
-/* A goroutine on a processor. */
+/* A goroutine on a processor, which a system call keeps until it is taken away. */
 struct sonde_trace_run {
 	uint64_t g;
 	int64_t from_ns, to_ns; /* to_ns INT64_MAX: it still does */
 	uint32_t entry; /* interned, 0 = not seen */
+	bool in_syscall;
 };
 
 struct sonde_trace_processor {
@@ -24,6 +25,7 @@ struct sonde_trace_processor {
 struct sonde_trace_behind {
 	uint64_t g, ns;
 	uint32_t entry;
+	bool in_syscall;
 };
 
 enum { SONDE_TRACE_SCHED_BEHIND = 3 };
@@ -63,6 +65,7 @@ struct sonde_trace_sched {
 	/* Of the pass. */
 	struct sonde_trace_waits waits;
 	size_t n_worst; /* wanted */
+	size_t least; /* of the worst, once there are so many: index */
 	struct sonde_u32_vec by_entry; /* interned -> index + 1 */
 	struct sonde_trace_sched_goroutines gs; /* by slot */
 	struct sonde_trace_processors ps; /* by slot */

@@ -41,6 +41,35 @@ for version in $VERSIONS; do
 	results "parts of profiles of Go $version" "$E2E/trace_pprof/parts.py" "$SONDE" "$go127" "$WORK/go$version.trace"
 	results "waits of Go $version" "$E2E/trace_pprof/waits.py" "$SONDE" "$WORK/go$version.trace"
 done
+# A goroutine that can run, and one processor, which another keeps in a system call.
+held() {
+	cat >"$WORK/held.go" <<'END'
+package main
+
+import (
+	"os"
+	"runtime"
+	"runtime/trace"
+	"syscall"
+)
+
+func main() {
+	runtime.GOMAXPROCS(1)
+	f, _ := os.Create(os.Args[1])
+	trace.Start(f)
+	c := make(chan int)
+	go func() { c <- 1 }()
+	nap := syscall.Timespec{Nsec: 20e6}
+	syscall.Nanosleep(&nap, nil)
+	<-c
+	trace.Stop()
+}
+END
+	GO111MODULE=off GOFLAGS="" go "$go127" build -o "$WORK/held" "$WORK/held.go" && "$WORK/held" "$WORK/held.trace"
+}
+ok "a program whose system call holds the processor" held
+results "waits behind a system call" "$E2E/trace_pprof/waits.py" --held "$SONDE" "$WORK/held.trace"
+
 option() {
 	"$SONDE" trace --pprof=sched "$WORK/go1.27.trace" >"$WORK/a" && "$SONDE" trace pprof sched "$WORK/go1.27.trace" >"$WORK/b" &&
 		cmp "$WORK/a" "$WORK/b"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""waits.py SONDE TRACE: `sched` and `blocking` against the stays computed here from the dump of events, which run_trace.sh
-compares with Go's reader. Prints results."""
+"""waits.py [--held] SONDE TRACE: `sched` and `blocking` against the stays computed here from the dump of events, which run_trace.sh
+compares with Go's reader. --held: there must be a wait behind a system call that held the processor. Prints results."""
 import collections
 import json
 import subprocess
@@ -8,7 +8,8 @@ import sys
 
 
 def main():
-    sonde, trace = sys.argv[1:]
+    need_held = sys.argv[1] == "--held"
+    sonde, trace = sys.argv[1 + need_held:]
 
     def report(*args):
         return json.loads(subprocess.run([sonde, "trace", *args, "--json", trace], check=True, capture_output=True).stdout)
@@ -18,8 +19,15 @@ def main():
     last = 0
     events = subprocess.Popen([sonde, "trace", "events", "--json", trace], stdout=subprocess.PIPE, text=True)
     unfinished = 0
+    held, holds = {}, collections.defaultdict(list)
     for e in json.load(events.stdout)["events"]:
         last = e["ns"]
+        if "proc_state" in e:
+            p, before, after = (e["proc_state"][k] for k in ("id", "before", "after"))
+            if before != after and p in held:
+                holds[p].append((held.pop(p), last))
+            if before == "running" and after == "syscall":
+                held[p] = last
         if "goroutine_state" not in e:
             continue
         g, before, after = (e["goroutine_state"][k] for k in ("id", "before", "after"))
@@ -64,6 +72,17 @@ def main():
     for key, share in ("p50_ns", 0.5), ("p90_ns", 0.9), ("p99_ns", 0.99), ("p999_ns", 0.999):
         true = latencies[max(0, -int(-share * len(latencies) // 1) - 1)]
         check(f"sched: {key} {total[key]}, truly {true}", true <= total[key] <= true * 1.032 + 1, True)
+    n_held = 0
+    for w in sched["worst"]:
+        if w["forgotten"] or w["others_ns"]:
+            continue
+        in_syscall = sum(b["ns"] for b in w["behind"] if b["in_syscall"])
+        begun, ended = w["from_ns"], w["from_ns"] + w["ns"]
+        want = sum(max(0, min(ended, to) - max(begun, since)) for since, to in holds[w["processor"]])
+        check(f"sched: system calls held the processor for {want} of {w['ns']} ns", in_syscall, want)
+        n_held += in_syscall > 0
+    if need_held:
+        check("sched: a wait behind a system call", n_held > 0, True)
     for w in sched["worst"]:
         behind = sum(b["ns"] for b in w["behind"]) + w["others_ns"]
         check(f"sched: what ran instead fits into {w['ns']} ns", behind <= w["ns"], True)

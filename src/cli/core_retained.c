@@ -10,6 +10,7 @@ static const char *const by_words[] = {
 	[SONDE_CORE_RETAINED_BY_OBJECT] = "object",
 	[SONDE_CORE_RETAINED_BY_TYPE] = "type",
 	[SONDE_CORE_RETAINED_BY_ROOT] = "root",
+	[SONDE_CORE_RETAINED_BY_GOROUTINE] = "goroutine",
 	NULL,
 };
 

@@ -59,10 +59,12 @@ static struct sonde_error *rows_by_object(struct sonde_core_session *s,
 }
 
 static struct sonde_error *rows_by_root(
-	const struct sonde_core_retained *r, uint64_t n, struct row_vec *rows)
+	const struct sonde_core_retained *r, bool goroutines, uint64_t n, struct row_vec *rows)
 {
 	for (uint32_t i = 0; i < r->owners.n; i++) {
 		uint32_t v = r->owners.items[i].vertex;
+		if (goroutines && r->owners.items[i].kind != SONDE_CORE_OWNER_GOROUTINE)
+			continue;
 		if (v != UINT32_MAX && !row_vec_push(rows, (struct row){r->bytes[v], 1, i}))
 			return &sonde_enomem;
 	}
@@ -154,7 +156,7 @@ static void report_rows(struct sonde_core_session *s, const struct sonde_core_re
 		sonde_cleanup(sonde_buf) struct sonde_buf name = {0};
 		struct sonde_value bytes = sonde_value_bytes(row->bytes),
 				   share = sonde_value_share(row->bytes, live);
-		if (by == SONDE_CORE_RETAINED_BY_ROOT) {
+		if (by == SONDE_CORE_RETAINED_BY_ROOT || by == SONDE_CORE_RETAINED_BY_GOROUTINE) {
 			sonde_core_owner_name(s, &r->owners.items[row->key], &name);
 			sonde_report_row(
 				out, bytes, share, sonde_value_text(sonde_buf_text(&name)));
@@ -183,13 +185,19 @@ struct sonde_error *sonde_core_report_retained(struct sonde_core_session *sessio
 		[SONDE_CORE_RETAINED_BY_OBJECT] = {object_columns, SONDE_ARRAY_LEN(object_columns)},
 		[SONDE_CORE_RETAINED_BY_TYPE] = {type_columns, SONDE_ARRAY_LEN(type_columns)},
 		[SONDE_CORE_RETAINED_BY_ROOT] = {root_columns, SONDE_ARRAY_LEN(root_columns)},
+		[SONDE_CORE_RETAINED_BY_GOROUTINE] = {root_columns, SONDE_ARRAY_LEN(root_columns)},
 	};
 	uint64_t n = options->top ? options->top : DEFAULT_ROWS;
 	sonde_cleanup(sonde_core_retained) struct sonde_core_retained *r = NULL;
 	sonde_cleanup(row_vec) struct row_vec rows = {0};
+	if (!(options->by == SONDE_CORE_RETAINED_BY_ROOT ||
+		    options->by == SONDE_CORE_RETAINED_BY_GOROUTINE))
+		SONDE_TRY(sonde_core_session_need_typing(session));
 	SONDE_TRY(sonde_core_retained_make(session, &r));
-	if (options->by == SONDE_CORE_RETAINED_BY_ROOT)
-		SONDE_TRY(rows_by_root(r, n, &rows));
+	if (options->by == SONDE_CORE_RETAINED_BY_ROOT ||
+		options->by == SONDE_CORE_RETAINED_BY_GOROUTINE)
+		SONDE_TRY(
+			rows_by_root(r, options->by == SONDE_CORE_RETAINED_BY_GOROUTINE, n, &rows));
 	else if (options->by == SONDE_CORE_RETAINED_BY_TYPE)
 		SONDE_TRY(rows_by_type(session, r, n, &rows));
 	else

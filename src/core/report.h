@@ -50,7 +50,8 @@ struct sonde_error *sonde_core_report_reachable(struct sonde_core_session *sessi
 enum sonde_core_retained_by {
 	SONDE_CORE_RETAINED_BY_OBJECT,
 	SONDE_CORE_RETAINED_BY_TYPE,
-	SONDE_CORE_RETAINED_BY_ROOT
+	SONDE_CORE_RETAINED_BY_ROOT,
+	SONDE_CORE_RETAINED_BY_GOROUTINE, /* of the roots only these */
 };
 struct sonde_core_retained_options {
 	uint64_t top; /* rows, 0 = 20 */

@@ -230,8 +230,9 @@ static struct sonde_error *build(struct builder *b)
 struct sonde_error *sonde_core_retained_make(
 	struct sonde_core_session *s, struct sonde_core_retained **ret)
 {
-	SONDE_TRY(sonde_core_session_need_typing(s));
+	SONDE_TRY(sonde_core_session_need_marks(s));
 	SONDE_TRY(sonde_core_session_need_goroutines(s));
+	SONDE_TRY(sonde_core_session_need_types(s));
 	sonde_cleanup(sonde_core_retained) struct sonde_core_retained *r =
 		sonde_new(struct sonde_core_retained);
 	if (!r)

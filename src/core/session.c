@@ -168,9 +168,16 @@ struct sonde_error *sonde_core_session_need_marks(struct sonde_core_session *s)
 
 static struct sonde_error *make_typing(struct sonde_core_session *s)
 {
-	if (!s->types)
-		SONDE_TRY(sonde_go_types_open(s->go, &s->types));
+	SONDE_TRY(sonde_core_session_need_types(s));
 	return sonde_core_type_heap(s->heap, s->goroutines, s->marks, s->types, &s->typing);
+}
+
+struct sonde_error *sonde_core_session_need_types(struct sonde_core_session *s)
+{
+	if (s->types)
+		return NULL;
+	SONDE_TRY(sonde_core_session_need_go(s));
+	return sonde_go_types_open(s->go, &s->types);
 }
 
 struct sonde_error *sonde_core_session_need_typing(struct sonde_core_session *s)

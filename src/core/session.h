@@ -70,4 +70,5 @@ struct sonde_error *sonde_core_session_need_go(struct sonde_core_session *s) SON
 struct sonde_error *sonde_core_session_need_heap(struct sonde_core_session *s) SONDE_CHECK;
 struct sonde_error *sonde_core_session_need_goroutines(struct sonde_core_session *s) SONDE_CHECK;
 struct sonde_error *sonde_core_session_need_marks(struct sonde_core_session *s) SONDE_CHECK;
+struct sonde_error *sonde_core_session_need_types(struct sonde_core_session *s) SONDE_CHECK;
 struct sonde_error *sonde_core_session_need_typing(struct sonde_core_session *s) SONDE_CHECK;

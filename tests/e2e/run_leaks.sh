@@ -52,11 +52,22 @@ sys.exit(bool(bad))
 PY
 }
 
+# Goroutines that retain that many bytes: "ROWS BYTES".
+retained_by_goroutine() {
+	sonde_core retained --by goroutine -n 100000 --json | python3 -c '
+import json, sys
+rows = [r for r in json.load(sys.stdin)["rows"] if r["bytes"] == int(sys.argv[1])]
+print(len(rows), sum(r["bytes"] for r in rows))' "$1"
+}
+
 for version in $VERSIONS; do
 	take_core leaks "$version" kernel die || continue
 	ok "leaks: goroutines that nobody can wake, and no others ($version)" check goroutines
 	ok "leaks: finalizers that have not run ($version)" check finalizers
 	ok "leaks: the owner of a tenth, and the type below two owners ($version)" check suspects
+	n=$(awk '/name=senders / { sub("n=", "", $3); print $3 }' "$CORE/stdout")
+	held=$(awk '/name=held / { sub("n=", "", $3); print $3 }' "$CORE/stdout")
+	ok "retained --by goroutine: what each sender holds ($version)" equal "$(retained_by_goroutine $((held / n)))" "$n $held"
 	ok "leaks: in words ($version)" shows "main.cache retains" "that nothing alive can reach" \
 		"objects main.Record together retain" -- sonde_core leaks
 done

@@ -47,7 +47,7 @@ same_bytes() {
 full_disk() {
 	echo before >"$WORK/target"
 	! (
-		ulimit -f 100
+		ulimit -f 4 # KiB
 		trap '' XFSZ
 		"$SONDE" trace repair -o "$WORK/target" "$1"
 	) && [[ $(cat "$WORK/target") == before ]] && [[ -z $(find "$WORK" -maxdepth 1 -name '*target*' ! -name target) ]]

@@ -102,6 +102,21 @@ int sonde_error_exit_status(enum sonde_error_code code)
 	return code < SONDE_N_ERRORS ? codes[code].exit_status : 1;
 }
 
+enum sonde_error_code sonde_error_code(const struct sonde_error *err)
+{
+	return err ? err->code : SONDE_OK;
+}
+
+const char *sonde_error_message(const struct sonde_error *err)
+{
+	return err ? err->message : "";
+}
+
+const char *sonde_version(void)
+{
+	return SONDE_VERSION;
+}
+
 const char *sonde_error_code_name(enum sonde_error_code code)
 {
 	return code < SONDE_N_ERRORS ? codes[code].name : "unknown";

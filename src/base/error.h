@@ -1,24 +1,10 @@
 /* src/base/error.h: what crosses a file as a failure: a code, one line of text, the causes behind it. */
 #pragma once
 #include <stdbool.h>
+#include "sonde/sonde.h"
 
 #define SONDE_CHECK __attribute__((warn_unused_result))
 #define SONDE_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-
-enum sonde_error_code {
-	SONDE_OK, /* never in an error object: the exit table's first row */
-	SONDE_NO_MEMORY,
-	SONDE_OS, /* a system call failed; the text names it and errno's meaning */
-	SONDE_BAD_DATA, /* the input contradicts its format */
-	SONDE_TRUNCATED, /* the input ends before what it promises */
-	SONDE_NOT_FOUND, /* a file, symbol, object or address that is not there */
-	SONDE_FAULT, /* the target has no readable memory there */
-	SONDE_MISMATCH, /* two inputs that do not belong together */
-	SONDE_UNSUPPORTED, /* well formed, but beyond this build or version */
-	SONDE_USAGE, /* the caller's request makes no sense */
-	SONDE_INTERRUPTED, /* the caller asked to stop */
-	SONDE_N_ERRORS,
-};
 
 struct sonde_error {
 	enum sonde_error_code code;
@@ -42,8 +28,6 @@ struct sonde_error *sonde_error_os(int os_errno, const char *fmt, ...)
  */
 struct sonde_error *sonde_error_wrap(struct sonde_error *err, const char *fmt, ...)
 	SONDE_PRINTF(2, 3) SONDE_CHECK;
-
-void sonde_error_free(struct sonde_error *err);
 
 /* The exit status of a program that ends with this code: 0 ok, 1 failed, 2 usage. */
 int sonde_error_exit_status(enum sonde_error_code code);

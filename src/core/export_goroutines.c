@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "core/goroutines.h"
 #include "core/report.h"
+#include "core/threads.h"
 #include "output/report.h"
 
 enum { MAX_CALLS = 256, MAX_IDS_SHOWN = 20 };
@@ -41,15 +42,23 @@ static void report_call(struct sonde_report *out, const struct sonde_go *go,
 	sonde_report_item_end(out);
 }
 
+/* threads may be NULL: no goroutine has frames of other languages. */
 static void report_frames(struct sonde_report *out, const struct sonde_core_session *s,
-	const struct sonde_goroutine *g)
+	struct sonde_core_threads *threads, const struct sonde_goroutine *g)
 {
 	struct sonde_pccall calls[MAX_CALLS];
+	uint32_t index = (uint32_t)(g - s->goroutines->all.items);
+	const struct sonde_core_foreign *foreign = NULL;
 	sonde_report_list_begin(out, "frames");
 	for (size_t i = 0; i < g->n_frames && !sonde_report_failed(out); i++) {
 		const struct sonde_go_frame *f = &s->goroutines->frames.items[g->first_frame + i];
-		if (g->gap.text && g->gap.before == i)
+		foreign = threads ? sonde_core_threads_foreign(threads, index, i) : NULL;
+		if (foreign)
+			sonde_core_report_foreign(out, threads, foreign);
+		else if (g->gap.text && g->gap.before == i)
 			sonde_report_line(out, "    %s", g->gap.text);
+		if (foreign && foreign->bottom)
+			break; /* the thread's stack ends there */
 		size_t n = sonde_go_frame_calls(s->go, f, calls, MAX_CALLS);
 		for (size_t k = 0; k < n && k < MAX_CALLS; k++)
 			report_call(out, s->go, f, &calls[k]);
@@ -122,7 +131,7 @@ static void report_labels(struct sonde_report *out, const struct sonde_goroutine
 }
 
 static void report_one(struct sonde_report *out, const struct sonde_core_session *s,
-	const struct sonde_goroutine *g)
+	struct sonde_core_threads *in_c, const struct sonde_goroutine *g)
 {
 	sonde_cleanup(sonde_buf) struct sonde_buf b = {0};
 	add_header(&b, g);
@@ -148,14 +157,14 @@ static void report_one(struct sonde_report *out, const struct sonde_core_session
 	sonde_report_field(out, "thread", NULL,
 		g->thread >= 0 ? sonde_value_count(threads[g->thread].tid) : sonde_value_none());
 	report_labels(out, g);
-	report_frames(out, s, g);
+	report_frames(out, s, in_c, g);
 	report_creator(out, s, g, true);
 	sonde_report_item_end(out);
 	sonde_report_blank(out);
 }
 
 static void report_group(struct sonde_report *out, const struct sonde_core_session *s,
-	const struct sonde_core_goroutine_groups *groups,
+	struct sonde_core_threads *in_c, const struct sonde_core_goroutine_groups *groups,
 	const struct sonde_core_goroutine_group *group)
 {
 	const uint32_t *members = groups->members.items + group->first;
@@ -184,7 +193,7 @@ static void report_group(struct sonde_report *out, const struct sonde_core_sessi
 	if (group->n > MAX_IDS_SHOWN)
 		sonde_buf_printf(&ids, " and %" PRIu32 " more", group->n - MAX_IDS_SHOWN);
 	sonde_report_line(out, "    ids:%s", sonde_buf_text(&ids));
-	report_frames(out, s, g);
+	report_frames(out, s, in_c, g);
 	report_creator(out, s, g, false);
 	sonde_report_item_end(out);
 	sonde_report_blank(out);
@@ -205,6 +214,9 @@ struct sonde_error *sonde_core_report_goroutines(struct sonde_core_session *sess
 		return sonde_error_new(SONDE_NOT_FOUND, "no goroutine %" PRIu64 " (of %zu)%s",
 			options->id, session->goroutines->all.n,
 			options->state || options->function ? " that passes the filters" : "");
+	sonde_cleanup(sonde_core_threads) struct sonde_core_threads *in_c = NULL;
+	if (sonde_core_threads_mixed(session))
+		SONDE_TRY(sonde_core_threads_open(session, &in_c));
 	bool each = options->all || options->has_id;
 	sonde_cleanup(sonde_core_goroutine_groups) struct sonde_core_goroutine_groups groups = {0};
 	if (!each)
@@ -220,9 +232,9 @@ struct sonde_error *sonde_core_report_goroutines(struct sonde_core_session *sess
 	sonde_report_blank(out);
 	sonde_report_list_begin(out, each ? "goroutines" : "groups");
 	for (size_t i = 0; each && i < chosen.n && !sonde_report_failed(out); i++)
-		report_one(out, session, &session->goroutines->all.items[chosen.items[i]]);
+		report_one(out, session, in_c, &session->goroutines->all.items[chosen.items[i]]);
 	for (size_t i = 0; !each && i < groups.groups.n && !sonde_report_failed(out); i++)
-		report_group(out, session, &groups, &groups.groups.items[i]);
+		report_group(out, session, in_c, &groups, &groups.groups.items[i]);
 	sonde_report_list_end(out);
 	return sonde_report_end(out, &session->notes);
 }

@@ -75,6 +75,58 @@ static void report_call(struct sonde_report *out, const struct sonde_core_thread
 	sonde_report_item_end(out);
 }
 
+void sonde_core_report_foreign(struct sonde_report *out, struct sonde_core_threads *threads,
+	const struct sonde_core_foreign *foreign)
+{
+	sonde_cleanup(sonde_buf) struct sonde_buf line = {0};
+	for (size_t i = 0; i < foreign->n_frames && !sonde_report_failed(out); i++) {
+		const struct sonde_walk_frame *f = &threads->frames.items[foreign->first_frame + i];
+		const struct sonde_walk_module *m =
+			f->module == UINT32_MAX ? NULL : &threads->modules->all.items[f->module];
+		struct sonde_symbol_call calls[MAX_CALLS];
+		size_t n = sonde_core_thread_calls(threads, f, calls, MAX_CALLS);
+		for (size_t k = 0; k < n && k < MAX_CALLS; k++) {
+			const struct sonde_symbol_call *c = &calls[k];
+			uint64_t offset = c->offset + (f->exact ? 0 : 1);
+			sonde_report_item_begin(out);
+			sonde_report_field(out, "function", NULL, sonde_value_text(c->function));
+			sonde_report_field(out, "file", NULL, sonde_value_text(c->file));
+			sonde_report_field(out, "line", NULL,
+				c->line ? sonde_value_count(c->line) : sonde_value_none());
+			sonde_report_field(out, "inlined", NULL, sonde_value_bool(c->inlined));
+			sonde_report_field(
+				out, "module", NULL, sonde_value_text(m ? m->path : NULL));
+			if (!c->inlined) {
+				sonde_report_field(out, "pc", NULL, sonde_value_addr(f->pc));
+				sonde_report_field(out, "offset", NULL,
+					c->function ? sonde_value_count(offset)
+						    : sonde_value_none());
+				sonde_report_field(out, "sp", NULL, sonde_value_addr(f->sp));
+				sonde_report_field(
+					out, "trampoline", NULL, sonde_value_bool(f->trampoline));
+			}
+			sonde_report_item_end(out);
+			sonde_report_line(out, "    %s",
+				f->trampoline         ? "<signal trampoline>"
+					: c->function ? c->function
+						      : "?");
+			line.len = 0;
+			if (c->file)
+				sonde_buf_printf(&line, "%s:%" PRIu32, c->file, c->line);
+			else
+				sonde_buf_printf(
+					&line, "0x%" PRIx64 " in %s", f->pc, m ? m->name : "?");
+			if (c->inlined)
+				sonde_buf_str(&line, "  [inlined]");
+			else if (c->function)
+				sonde_buf_printf(&line, " +0x%" PRIx64, offset);
+			sonde_report_line(out, "        %s", sonde_buf_text(&line));
+		}
+	}
+	if (foreign->cut)
+		sonde_report_line(out, "    %s", foreign->cut);
+}
+
 static void report_thread(struct sonde_report *out, struct sonde_core_threads *threads,
 	const struct sonde_core_thread *t, bool crashed)
 {
@@ -99,6 +151,8 @@ static void report_thread(struct sonde_report *out, struct sonde_core_threads *t
 	for (size_t i = 0; i < t->n_frames && !sonde_report_failed(out); i++) {
 		const struct sonde_walk_frame *f = &threads->frames.items[t->first_frame + i];
 		struct sonde_symbol_call calls[MAX_CALLS];
+		if (t->gap.text && t->gap.before == i)
+			sonde_report_line(out, "    %s", t->gap.text);
 		size_t n = sonde_core_thread_calls(threads, f, calls, MAX_CALLS);
 		for (size_t k = 0; k < n && k < MAX_CALLS; k++)
 			report_call(out, threads, f, &calls[k]);
@@ -107,6 +161,12 @@ static void report_thread(struct sonde_report *out, struct sonde_core_threads *t
 	if (t->cut)
 		sonde_report_line(out, "    %s", t->cut);
 	sonde_report_field(out, "cut", NULL, sonde_value_text(t->cut));
+	if (t->gap.text) {
+		sonde_report_section_begin(out, "gap", NULL);
+		sonde_report_field(out, "text", NULL, sonde_value_text(t->gap.text));
+		sonde_report_field(out, "before", NULL, sonde_value_count(t->gap.before));
+		sonde_report_section_end(out);
+	}
 	sonde_report_item_end(out);
 	sonde_report_blank(out);
 }

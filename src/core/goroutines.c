@@ -62,6 +62,7 @@ static uint64_t hash_of(const struct sonde_goroutine *g, const struct sonde_go_f
 {
 	uint64_t h = mix(g->status, g->created_by_pc);
 	h = mix(h, (uintptr_t)g->wait_reason);
+	h = mix(h, g->foreign_hash);
 	for (size_t i = 0; i < g->n_frames; i++)
 		h = mix(h, frames[i].pc);
 	return h;
@@ -87,6 +88,8 @@ static int compare_stacks(const struct keyed *a, const struct keyed *b)
 		return a->g->created_by_pc < b->g->created_by_pc ? -1 : 1;
 	if (a->g->wait_reason != b->g->wait_reason)
 		return (uintptr_t)a->g->wait_reason < (uintptr_t)b->g->wait_reason ? -1 : 1;
+	if (a->g->foreign_hash != b->g->foreign_hash)
+		return a->g->foreign_hash < b->g->foreign_hash ? -1 : 1;
 	for (size_t i = 0; i < a->g->n_frames; i++) {
 		if (a->frames[i].pc != b->frames[i].pc)
 			return a->frames[i].pc < b->frames[i].pc ? -1 : 1;

@@ -209,7 +209,7 @@ static struct sonde_error *read_goroutine(struct reader *r, uint64_t addr)
 		.created_by_pc = sonde_go_load(bytes, l->g_gopc),
 		.start_pc = sonde_go_load(bytes, l->g_startpc),
 		.parent_id = l->g_parent_goid.size ? sonde_go_load(bytes, l->g_parent_goid) : 0,
-		.locked = l->g_lockedm.size && sonde_go_load(bytes, l->g_lockedm),
+		.locked_m = l->g_lockedm.size ? sonde_go_load(bytes, l->g_lockedm) : 0,
 		.stack_low = sonde_go_load(bytes, l->g_stack_lo),
 		.stack_high = sonde_go_load(bytes, l->g_stack_hi),
 	};
@@ -217,6 +217,7 @@ static struct sonde_error *read_goroutine(struct reader *r, uint64_t addr)
 		r->gs->n_dead++;
 		return NULL;
 	}
+	g.locked = g.locked_m != 0;
 	g.state = state_name(l, g.status);
 	uint64_t reason = sonde_go_load(bytes, l->g_waitreason);
 	if ((g.status == l->g_waiting || g.status == l->g_leaked) && reason &&

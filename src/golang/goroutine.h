@@ -61,6 +61,9 @@ struct sonde_goroutine {
 	size_t first_frame, n_frames; /* innermost first, in sonde_goroutines.frames */
 	const char *cut; /* why the frames end early; NULL = they are all there */
 	struct sonde_go_gap gap;
+	uint64_t locked_m; /* the m that is its alone; 0 = none */
+	uint64_t
+		foreign_hash; /* of its frames in other languages, where somebody looked for them; else 0 */
 	struct sonde_regs
 		regs; /* of its interrupted frame, where one has registers; known 0 = none */
 };

@@ -33,6 +33,7 @@ const char *sonde_walk_how_name(enum sonde_walk_how how)
 		[SONDE_WALK_INSTRUCTION] = "instruction",
 		[SONDE_WALK_SIGNAL] = "signal frame",
 		[SONDE_WALK_BAD_CALL] = "stack top after a bad call",
+		[SONDE_WALK_RUNTIME] = "runtime",
 	};
 	return names[how];
 }

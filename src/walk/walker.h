@@ -18,6 +18,7 @@ enum sonde_walk_how {
 	SONDE_WALK_INSTRUCTION, /* the callee has no table and was at its first instruction, or at ret */
 	SONDE_WALK_SIGNAL, /* interrupted by a signal, whose handler is the frame before */
 	SONDE_WALK_BAD_CALL, /* it called an address that is no code */
+	SONDE_WALK_RUNTIME, /* not walked here: the runtime of its language knows of it */
 };
 
 struct sonde_walk_frame {

@@ -117,13 +117,32 @@ for version in $VERSIONS; do
 	take_core stacks "$version" gcore && ok "Go $version: running goroutines" go_frames
 	take_core stacks "$version" kernel nil && ok "Go $version: the goroutine that crashed" go_frames
 done
+# C and Go in turn, on one stack.
+json_of() {
+	sonde_core threads --json >"$WORK/threads.json" && sonde_core goroutines --json >"$WORK/goroutines.json"
+}
+nesting() {
+	json_of && python3 "$E2E/threads_cgo.py" "$CORE/stdout" "$WORK/threads.json" "$WORK/goroutines.json"
+}
+lost_in_callback() {
+	json_of && grep -q '"text":"\[C code: its frames are no longer there\]"' "$WORK/threads.json" &&
+		sonde_core goroutines -g 1 | grep -F '[C code: its frames are no longer there]'
+}
 for version in $VERSIONS; do
+	for mode in 'kernel segv' 'gcore wait'; do
+		read -r how arg <<<"$mode"
+		take_core cgonest "$version" "$how" "$arg" || continue
+		ok "cgo $version, $arg: C and Go calls in the order of the program" nesting
+		as_gdb "cgo $version, $arg: up to the goroutines' stacks" --go
+	done
 	take_core cgocrash "$version" kernel segv || continue
 	ok "cgo $version: the C frame that crashed" has 'c_leaf +'
-	ok "cgo $version: C frames lie above the Go code that called them" has '[stack switch in runtime.asmcgocall]'
+	ok "cgo $version: the Go code that called it comes behind" has 'main.enterC +'
 	ok "cgo $version: running goroutines" go_frames
+	as_gdb "cgo $version: up to the goroutines' stacks" --go
+	take_core cgocrash "$version" kernel callback || continue
+	ok "cgo $version: a panic in a call back says that the C frames are gone" lost_in_callback
 	take_core cgocrash "$version" gcore wait || continue
 	ok "cgo $version: a thread that sleeps in C" has 'c_leaf +'
-	break
 done
 tap_end

@@ -5,7 +5,8 @@ threads_gdb.py SONDE CORE EXE [--debug-dir DIR]... [--up-to N]
 
 Every frame that is neither inlined nor a tail call of gdb's guessing must have the same pc on both sides, and the same
 function where both know one; gdb follows the stack past main. Exit status 1 where they differ. --up-to: look at the
-first N frames of each thread only. The last line of output counts.
+first N frames of each thread only. --go: each thread as far as to where its
+stack is switched to a goroutine's, or Go's function tables say that it ends. The last line of output counts.
 """
 import argparse
 import json
@@ -79,6 +80,7 @@ def main():
     parser.add_argument('core')
     parser.add_argument('exe')
     parser.add_argument('--debug-dir', action='append', default=[])
+    parser.add_argument('--go', action='store_true')
     parser.add_argument('--up-to', type=int, default=1 << 30)
     args = parser.parse_args()
     command = [args.sonde, 'core', 'threads', args.core, '--exe', args.exe, '--json']
@@ -87,7 +89,7 @@ def main():
     report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     with tempfile.TemporaryDirectory() as folder:
         gdb = gdb_threads(args.core, args.exe, args.debug_dir, folder)
-    n_frames = n_names = n_nameless = 0
+    n_frames = n_names = n_nameless = n_ends = 0
     bad = []
     if sorted(gdb) != sorted(t['tid'] for t in report['threads']):
         bad.append('threads differ: %s, gdb %s' % ([t['tid'] for t in report['threads']], sorted(gdb)))
@@ -95,6 +97,10 @@ def main():
         frames = [f for f in thread['frames'] if not f['inlined']]
         want, why = gdb.get(thread['tid'], ([], None))
         for i in range(min(args.up_to, max(len(frames), len(want)))):
+            # gdb follows no switch to a goroutine's stack, and does not know where Go's stacks end.
+            if args.go and (i < len(frames) and frames[i]['found_by'] == 'runtime' or i >= len(frames)):
+                n_ends += 1
+                break
             if i >= len(frames) or i >= len(want):
                 bad.append('thread %d: %d frames (%s), gdb %d (%s): next %s' % (
                     thread['tid'], len(frames), thread['cut'], len(want), why,
@@ -115,6 +121,8 @@ def main():
             else:
                 n_names += 1
     print('\n'.join(bad[:20]))
+    if args.go and (n_ends == 0 or n_frames == 0):
+        bad.append('no thread of Go')
     print('%d threads, %d frames equal, %d names equal, %d that only gdb names, %d differences' % (
         len(report['threads']), n_frames, n_names, n_nameless, len(bad)))
     return 1 if bad else 0

@@ -114,9 +114,9 @@ def report(*options):
 
 
 def calls(goroutine):
-    """Its calls in the form of a listing's frames."""
+    """Its calls in the form of a listing's frames. The runtime prints those of Go alone: run_threads.sh has those of C."""
     return [(printed_name(f["function"]), f["file"], f["line"], None if f["inlined"] else hex(f["offset"]),
-             None if f["inlined"] else f["sp"], None if f["inlined"] else f["pc"]) for f in goroutine["frames"]]
+             None if f["inlined"] else f["sp"], None if f["inlined"] else f["pc"]) for f in goroutine["frames"] if "module" not in f]
 
 
 def doing(goroutine):

@@ -35,13 +35,13 @@ stack_of() {
 	in_order "$WORK/stack" "$@"
 }
 
-# c_on_top TEXT...: goroutine 1 says that C code is above its Go frames; its thread's stack has the pc that the runtime prints
-# on top of its traceback, then TEXTs
+# c_on_top TEXT...: goroutine 1 has the frames TEXTs of C above its Go frames; its thread's stack has the pc that the runtime
+# prints on top of its traceback, then TEXTs
 c_on_top() {
 	local pc
 	pc=$(sed -n 's/^PC=0x\([0-9a-f]*\) .*/\1/p' "$CORE/stderr" | head -n 1)
 	sonde_core goroutines -g 1 >"$WORK/stack" || return
-	in_order "$WORK/stack" "goroutine 1 [syscall]" "[C code; see \`sonde core threads\`]" "runtime.cgocall" \
+	in_order "$WORK/stack" "goroutine 1 [syscall]" "$@" "runtime.cgocall" \
 		"main._Cfunc_c_middle" "main.enterC" "main.main" "runtime.goexit" || return
 	sonde_core threads >"$WORK/stack" || return
 	in_order "$WORK/stack" "goroutine 1:" "runtime.sighandler" "$(printf '%016x' "0x$pc")" "$@"
@@ -82,7 +82,7 @@ for version in $VERSIONS; do
 	if take_core cgocrash "$version" gcore wait; then
 		ok "$version cgocrash wait: Go in C in Go" stack_of main.called "[sleep, locked to thread]" time.Sleep main.called main.called main.called \
 			_cgoexp_ runtime.cgocallback runtime.cgocall main._Cfunc_c_call_back main.enterCallback main.main.func2 runtime.goexit
-		ok "$version cgocrash wait: Go below C" stack_of main._Cfunc_c_middle "[syscall]" "C code at " runtime.cgocall \
+		ok "$version cgocrash wait: Go below C" stack_of main._Cfunc_c_middle "[syscall]" c_leaf c_middle runtime.asmcgocall runtime.cgocall \
 			main._Cfunc_c_middle main.enterC main.main.func1 runtime.goexit
 	fi
 done

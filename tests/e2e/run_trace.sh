@@ -103,11 +103,13 @@ followed() {
 	local pid=$!
 	sleep 0.3
 	tail -c +100001 "$1" >>"$WORK/grows"
-	for ((i = 0; i < 50; i++)); do
+	# Until nothing has come for two seconds.
+	local size=0 before=-1 still=0
+	for ((i = 0; i < 300 && still < 20; i++)); do
 		sleep 0.1
-		[[ $(wc -c <"$WORK/followed") -lt 10000 ]] || break
+		before=$size size=$(wc -c <"$WORK/followed")
+		((size > 10000 && size == before)) && still=$((still + 1)) || still=0
 	done
-	sleep 0.5
 	kill -TERM "$pid" # a shell without jobs has SIGINT ignored
 	wait "$pid" || true
 	"$SONDE" trace events --no-pager "$1" >"$WORK/mapped"

@@ -3,7 +3,8 @@
 
 Events of the damaged trace that are not in the repaired one are as many as the report says were dropped, changed or
 moved; those that are only in the repaired one as many as were invented, changed or moved. An event is its time, thread,
-processor, goroutine, type and arguments, without sequence numbers, which belong to the whole."""
+type and arguments, as the file has them: what runs on the thread comes from the events before it, and sequence numbers
+belong to the whole."""
 import collections
 import json
 import re
@@ -27,6 +28,7 @@ def events(path):
             if len(words) < 5 or words[4].strip() == "Sync":
                 continue
             kind = words[4].strip()
+            line = " ".join(words[:2] + words[4:])
             line = SEQ.sub("", line.rstrip("\n").removesuffix(" forced"))
             line = re.sub(r" [gp]\d+:[a-z]+->[a-z]+", "", line)
             if kind in ENDS:

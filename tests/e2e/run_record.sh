@@ -153,6 +153,17 @@ full() {
 }
 ok "and the reason is told, the loss counted" full
 
+# The recorder itself under ThreadSanitizer: its writers, start and stop at once; readers of streams.
+races() {
+	"${CC:-cc}" -std=gnu17 -O1 -g -D_GNU_SOURCE -fno-omit-frame-pointer -fsanitize=thread -Wno-tsan -I"$ROOT/include" \
+		-I"$ROOT/src" "$ROOT"/src/record/*.c "$E2E/record/work.c" -lpthread -o "$WORK/work.tsan" || return 1
+	local mode
+	for mode in storm stream-drop stream-block threads fibers; do
+		TSAN_OPTIONS=halt_on_error=1:exitcode=66 "$WORK/work.tsan" $mode "$WORK/tsan" 30 >"$WORK/said" || return 1
+	done
+}
+[[ ${#flags[@]} -gt 0 ]] || ok "no data race" races
+
 compiles() {
 	local source=$WORK/api.$1 compiler=$2
 	cat >"$source" <<'END'

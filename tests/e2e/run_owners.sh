@@ -58,6 +58,7 @@ for version in $VERSIONS; do
 	ok "reachable: an object with a header ($version)" leads 'main.mediums[0]' "$(addr 'main.mediums[0]')" \
 		"main.mediums []*main.Medium[0]"
 	ok "reachable: a tree ($version)" leads main.tree "$(addr main.tree)" "main.tree"
+	results "reachable: link by link ($version)" "$E2E/replay.py" "$SONDE" "$CORE/core" "$CORE/exe"
 	for name in main.tree main.diamond main.huge; do
 		ok "retained: $name ($version)" equal "$(retained $name)" "$(oracle retained $name bytes)"
 	done

@@ -44,6 +44,7 @@ static struct sonde_error *run(
 	struct sonde_trace_reader_options reader = sonde_trace_command_reader(ui, &o->trace);
 	struct sonde_trace_events_options events = o->events;
 	struct sonde_report *report;
+	ui->ends_by_stop = o->trace.reader.follow;
 	events.types = o->types.items;
 	events.n_types = o->types.n;
 	SONDE_TRY(sonde_trace_command_window(o->from, o->to, &events.window));

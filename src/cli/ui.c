@@ -315,7 +315,7 @@ static int open_stdout(void *ctx)
 static bool stop_writing(void *ctx)
 {
 	const struct sonde_ui *ui = ctx;
-	return stop_asked && ui->pager <= 0;
+	return stop_asked && ui->pager <= 0 && !ui->ends_by_stop;
 }
 
 struct sonde_error *sonde_ui_open_sink(struct sonde_ui *ui, struct sonde_sink **ret)

@@ -31,6 +31,7 @@ struct sonde_ui {
 	bool unheard; /* after the end: whoever read the results went away */
 	struct sonde_log
 		log; /* for the library: warnings and progress on stderr, stop on a signal */
+	bool ends_by_stop; /* a command that goes on until it is interrupted: what it has written stands */
 	/* ui.c's. */
 	struct sonde_sink *sink;
 	struct sonde_report report;

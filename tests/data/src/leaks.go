@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 	"time"
@@ -154,6 +155,7 @@ func main() {
 	<-started
 	runtime.GC()
 	runtime.GC()
+	debug.SetGCPercent(-1) // what fill() leaves behind stays as it is
 	fill()
 	time.Sleep(50 * time.Millisecond)
 	put("senders", nSenders)
